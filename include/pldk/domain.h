@@ -4,7 +4,8 @@
  *
  * A program started by pldrun calls pldk_init() and pldk_finalize(). Launchers and tests use pldk_world_create() and
  * pldk_world_join(). A handle belongs to one rank; several threads may use it at the same time, except that one
- * collective at a time runs on a domain (-EBUSY).
+ * collective at a time runs on a domain (-EBUSY). After fork() the child is no rank: every call is -ENOTCONN and the
+ * windows are not mapped in it.
  */
 #ifndef _PLDK_DOMAIN_H
 #define _PLDK_DOMAIN_H
@@ -117,7 +118,7 @@ int pldk_subset(struct pldk_domain *parent, const int *ranks, int nranks, int64_
 int pldk_subset_at(struct pldk_site *site, struct pldk_domain *parent, const int *ranks, int nranks, int64_t timeout_ns,
 		   struct pldk_domain **out);
 
-/** pldk_domain_close() - leave a subset; local. Return: 0, -EBUSY, -EINVAL (the world: use pldk_finalize()) */
+/** pldk_domain_close() - leave a subset, closing the windows that are still open in it; local. Return: 0, -EBUSY, -EINVAL (the world: use pldk_finalize()) */
 int pldk_domain_close(struct pldk_domain *domain);
 
 /** pldk_rank() - the caller's rank in it, or -EINVAL for NULL */

@@ -121,7 +121,7 @@ int pldk_remote_load_at(struct pldk_site *site, const struct pldk_tensor *dst, c
  * @offsets: in elements, one a dimension of @dst
  * @atomic: enum pldk_atomic
  *
- * Return: as pldk_put().
+ * A ragged edge is a pldk_put() with a region. Return: as pldk_put().
  */
 int pldk_remote_store(const struct pldk_tensor *src, const struct pldk_dtensor *dst, int peer, const int64_t *offsets,
 		      enum pldk_atomic atomic);
@@ -159,7 +159,11 @@ int pldk_handle_wait_at(struct pldk_site *site, struct pldk_handle *handle, int6
 int pldk_handle_test(struct pldk_handle *handle);
 int pldk_handle_test_at(struct pldk_site *site, struct pldk_handle *handle);
 
-/** pldk_handle_free() - forget it: the library completes the transfer and then frees it. NULL is nothing */
+/**
+ * pldk_handle_free() - forget it: the library completes the transfer and then frees it. NULL is nothing
+ *
+ * Own memory stays with the transfer until pldk_flush() to that peer. pldk_finalize() completes what is left.
+ */
 void pldk_handle_free(struct pldk_handle *handle);
 
 /**

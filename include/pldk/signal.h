@@ -51,7 +51,8 @@ int pldk_notify_at(struct pldk_site *site, struct pldk_window *signal, int peer,
  * A satisfied wait succeeds whatever else is true. Return: 0; -EAGAIN (PLDK_TRY), -ETIMEDOUT (text: cell, seen,
  * expected, who is late), -EOWNERDEAD (rank, pid, how), -ESHUTDOWN (all who could notify have finalised), -EDEADLK
  * (nobody is left who could; text names the ranks, their cells, expected and seen values), -ECANCELED (aborted, by
- * whom), -EINTR (a POSIX signal handler ran), -EINVAL, -EDOM.
+ * whom), -EINTR (a handler installed without SA_RESTART ran while it slept; a spinning wait goes on: end a wait from
+ * a handler with pldk_abort()), -EINVAL, -EDOM.
  */
 int pldk_wait(struct pldk_window *signal, int64_t cell, enum pldk_cmp cmp, int64_t expected, int64_t timeout_ns);
 int pldk_wait_at(struct pldk_site *site, struct pldk_window *signal, int64_t cell, enum pldk_cmp cmp, int64_t expected,

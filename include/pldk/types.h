@@ -80,7 +80,7 @@ struct pldk_tensor {
  * @magic: set by pldk_view(); another one than a tensor's
  * @dtype: enum pldk_dtype
  * @ndim: 1..PLDK_MAX_DIMS
- * @generation: of the window; a view of a destroyed window is -ESTALE
+ * @generation: of the window; a view of a destroyed window is -ESTALE until its domain is closed, then not to be used
  * @shape: extents in elements; symbols are resolved
  * @offset: bytes from the start of each rank's slab
  * @window: what it lies over
@@ -116,13 +116,22 @@ struct pldk_site {
 /*
  * Every operation exists twice: pldk_op() for function pointers and other languages, and pldk_op_at() with a call
  * site first. A macro of the first name calls the second, so that reports say file:line. -DPLDK_NO_SITES turns the
- * macros off: sites are then return addresses. A wrapper passes its caller's place on with pldk_op_at().
+ * macros off (C inline functions that are not static need that): sites are then return addresses. A wrapper passes its
+ * caller's place on with pldk_op_at(). In C++ a site has no function name, because a lambda makes it.
  */
+#ifdef __cplusplus
+#define PLDK_SITE()                                                                                                    \
+	([]() -> struct pldk_site * {                                                                                  \
+		static struct pldk_site pldk_site_here_ = { __FILE__, "", __LINE__, 0 };                               \
+		return &pldk_site_here_;                                                                               \
+	}())
+#else
 #define PLDK_SITE()                                                                                                    \
 	(__extension__({                                                                                               \
 		static struct pldk_site pldk_site_here_ = { __FILE__, __func__, __LINE__, 0 };                         \
 		&pldk_site_here_;                                                                                      \
 	}))
+#endif
 
 /** pldk_dtype_size() - bytes of one element; 0 for no dtype */
 size_t pldk_dtype_size(enum pldk_dtype dtype);

@@ -26,7 +26,12 @@
  * EINVAL, an unknown flag bit is EOPNOTSUPP, a bad user pointer is EFAULT. Commands return 0 or an error;
  * results come back in fields named out_, which are written only on success unless the field says otherwise.
  * New descriptors are O_CLOEXEC. Pointers travel as __u64. Arrays state the size of one entry, because no
- * command number accompanies them: the same rules for a smaller or larger entry hold.
+ * command number accompanies them: an entry below the size that ABI level 1 has is EINVAL, a larger one follows the
+ * rule of a larger structure.
+ *
+ * Errors that any command may give beside its own: ENOTCONN (on a rank file: not the process that joined, or it left or
+ * ended), ECANCELED (it needs a domain that is not poisoned), ENOMEM, EFAULT, EINTR (it may sleep, and a handler without
+ * SA_RESTART ran).
  *
  * Deadlines are absolute CLOCK_MONOTONIC nanoseconds of the host (not of a time namespace):
  * PLD_DEADLINE_POLL asks once, PLD_DEADLINE_NEVER waits for ever.
@@ -36,6 +41,18 @@
  * inherited or passed, and answers DOMAIN_JOIN, DOMAIN_TOKEN, DOMAIN_MEMBER, DOMAIN_POISON, LEDGER and VERDICT.
  * A *rank* file (from a join) is one membership: it answers everything else, and only for the process that
  * joined (ENOTCONN for any other, for example a child that inherited it).
+ */
+
+/**
+ * DOC: Mapping
+ *
+ * mmap() on a rank file, by the process that joined, while it is alive (ENOTCONN). MAP_SHARED only (EINVAL), never
+ * PROT_EXEC (EPERM). Offset 0 is the status page: read-only (EACCES), PLD_STATUS_HEADER + nranks * member_size bytes,
+ * rounded up to pages. A window is at its out_mmap_offset; any range of whole pages inside one window that this rank
+ * has open may be mapped (else EINVAL). Of a window with F_OWNER_WRITES only the own slab may be writable (EACCES, also
+ * by a later mprotect): map the window read-only, then the own slab over it. Mappings are complete at once, are not
+ * inherited by fork, cannot grow, and keep their pages whatever happens to the window. Slabs of ranks of other hosts
+ * may be holes one day: mapping one will be ENXIO.
  */
 
 /* 0xB9 is listed for nobody in Documentation/userspace-api/ioctl/ioctl-number.rst. */
@@ -84,9 +101,12 @@
  * @sleepers: how many waiters sleep on this cell. A notifier changes @value with a full barrier, then reads
  *            @sleepers and enters the kernel (CELL_WAKE) when it is not zero; see "Sleeping and waking" in
  *            kmod/wait.c. Written by the kernel on dev, by the waiters on the embedded provider.
+ * @reserved32: zero
  * @reserved: zero
  *
- * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else.
+ * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else. The proof
+ * behind EDEADLK assumes that cells change by notify of joined ranks: who writes them otherwise (through a mapping kept
+ * after leaving, ptrace, DMA) may cause an EDEADLK in the domains of the processes involved.
  */
 struct pld_cell {
 	__aligned_s64 value;
@@ -96,13 +116,13 @@ struct pld_cell {
 	__aligned_u64 reserved[5];
 };
 
-/* Member states. The order is part of the contract: everything from PLD_MEMBER_FINALISED on never notifies again. */
+/* Member states, in this order: from FINALISED on a rank never notifies again; above FINALISED, new ones too, it is dead. */
 #define PLD_MEMBER_ABSENT 0u    /* not joined yet */
 #define PLD_MEMBER_ALIVE 1u
 #define PLD_MEMBER_FINALISED 2u /* left in order (DOMAIN_LEAVE) */
 #define PLD_MEMBER_EXITED 3u    /* dead: exit without leaving; status is the exit code */
 #define PLD_MEMBER_KILLED 4u    /* dead: POSIX signal; status is its number */
-#define PLD_MEMBER_RELEASED 5u  /* dead: closed its rank file or replaced itself by exec */
+#define PLD_MEMBER_RELEASED 5u  /* dead: exec, or the last reference to its rank file went (mappings and copies count) */
 
 /**
  * struct pld_member - one rank as the status page shows it
@@ -113,6 +133,7 @@ struct pld_cell {
  * @cpu: CPU that hosts the device
  * @node: NUMA node that holds the rank's slabs, or ~0
  * @host: 0; ranks of other machines will have their host's index
+ * @reserved: zero
  */
 struct pld_member {
 	__u32 state;
@@ -141,6 +162,7 @@ struct pld_member {
  * @first_dead: rank that died first, or PLD_RANK_ANY
  * @poison: 0, or PLD_POISON_SET plus the reason code that the poisoner gave (0..0xffff)
  * @poison_rank: who poisoned, or PLD_RANK_ANY for a file that is no member
+ * @reserved: zero
  */
 struct pld_status {
 	__u32 version;
@@ -202,6 +224,7 @@ struct pld_info {
  * @device_ids: in: pointer to @nranks __u32 labels, distinct; 0 means 0..nranks-1
  * @cpus: in: pointer to @nranks __u32 CPU numbers (a map file), or 0 for the rule of struct pld_info
  * @out_fd: domain file
+ * @reserved: in: zero
  *
  * The creator is not a member. Nothing is named: the domain lives as long as a domain or rank file is open.
  *
@@ -221,6 +244,7 @@ struct pld_domain_create {
  * @rank: in: rank to become
  * @flags: in: zero
  * @out_fd: rank file
+ * @reserved: in: zero
  *
  * Binds the rank to the calling process. It is dead when that process exits or the rank file's last reference
  * goes, whichever is first.
@@ -249,6 +273,7 @@ struct pld_domain_token {
  * @rank: in: as in struct pld_domain_join
  * @flags: in: zero
  * @out_fd: rank file
+ * @reserved: in: zero
  *
  * Errors: ENOENT (no such domain in this instance), EPERM (another user's), and those of DOMAIN_JOIN.
  */
@@ -336,7 +361,7 @@ struct pld_domain_member {
 #define PLD_WINDOW_F_HUGE (1u << 2)         /* wish for 2 MiB pages; falls back */
 #define PLD_WINDOW_F_HUGE_ONLY (1u << 3)    /* no fallback: EOPNOTSUPP */
 #define PLD_WINDOW_F_INTERLEAVE (1u << 4)   /* pages go round the nodes instead of the owner's */
-#define PLD_WINDOW_F_SYSTEM (1u << 5)       /* with a system id and only there: outside RLIMIT_MEMLOCK, inside the module cap */
+#define PLD_WINDOW_F_SYSTEM (1u << 5)       /* system ids and only they: outside RLIMIT_MEMLOCK, inside the module cap */
 
 /**
  * struct pld_window_create - ioctl(PLD_IOC_WINDOW_CREATE) on a rank file
@@ -352,10 +377,13 @@ struct pld_domain_member {
  * @out_created: 1 if this call created it, 0 if it attached
  * @out_other_bytes: also on EPROTO and EEXIST: the size that the existing window has
  * @out_other_tag: also on EPROTO and EEXIST: its tag
+ * @reserved: in: zero
+ * @out_reserved: zero
  *
  * All slabs are allocated, zeroed and charged here, before the id exists: a later access never faults for memory.
- * The charge goes to the creator's memory cgroup and, without F_SYSTEM, to its RLIMIT_MEMLOCK (CAP_IPC_LOCK
- * lifts it). The window lives until every member that opened it destroyed it or died; mappings keep its pages.
+ * All nranks * stride bytes are charged to the creator's memory cgroup and, without F_SYSTEM, to the creating user's
+ * locked memory (all its processes together, against the creator's RLIMIT_MEMLOCK; CAP_IPC_LOCK lifts it), until the last
+ * reference or mapping goes, also after the creator ended. The window lives until every member that opened it destroyed it or died; mappings keep its pages.
  *
  * Errors: EINVAL (bytes 0, id, kind, cell multiple), EEXIST (id taken and no F_ATTACH, or this rank has it open),
  * EPROTO (F_ATTACH and arguments differ), EPERM (RLIMIT_MEMLOCK), ENOSPC (module cap), ENOMEM, EOVERFLOW.
@@ -460,7 +488,7 @@ struct pld_window_reset {
  * @op: in: PLD_NOTIFY_*
  * @reserved: in: zero
  * @value: in: amount (ADD, wraps) or new value (SET); zero for WAKE
- * @out_value: value after the operation
+ * @out_value: value after the operation; that it cannot be stored is no error
  */
 struct pld_notify_cell {
 	__u32 window_id;
@@ -529,7 +557,7 @@ struct pld_wait_cell {
  * @site: in: call-site tag for the ledger
  * @deadline_ns: in: absolute CLOCK_MONOTONIC
  * @from_mask: in: pointer to @from_words __u64 of ranks that may notify, for predicates with PLD_RANK_ANY; 0: all
- * @from_words: in: words of @from_mask
+ * @from_words: in: words of @from_mask, 1..PLD_MAX_RANKS/64; missing words are 0. A bit from nranks on, or no bit: EINVAL
  * @out_index: F_ANY: first predicate that holds
  * @out_rank: on EOWNERDEAD and ESHUTDOWN: the rank that is gone
  * @out_verdict: on EDEADLK: number for PLD_IOC_VERDICT
@@ -537,9 +565,11 @@ struct pld_wait_cell {
  * A satisfied wait succeeds whatever else is true, and is an acquire. Unsatisfied, it fails at once or later with:
  *
  * - EAGAIN: deadline 0; ETIMEDOUT: deadline passed;
- * - EOWNERDEAD: a rank that may notify (from, from_mask, else any member) is dead;
- * - ESHUTDOWN: every rank that may notify has finalised;
- * - EDEADLK: nobody is left who could notify, by proof (see kmod/ledger.c);
+ * - EOWNERDEAD: of some predicate that does not hold, a rank that may notify it (from, from_mask, else any member) is
+ *   dead, also with F_ANY: drop that predicate to go on. It outranks ESHUTDOWN;
+ * - ESHUTDOWN: all who may notify a predicate that does not hold have finalised; with F_ANY, all such predicates. Where
+ *   nobody is named, the waiter itself counts only if its process has another thread;
+ * - EDEADLK: nobody is left who could notify, by proof (see kmod/referee.c). A false F_EXACT proves falsely;
  * - ECANCELED: domain poisoned, window destroyed, or domain left by another thread;
  * - ESTALE (generation), ENOENT, EDOM, EINVAL; ENOTCONN; a POSIX signal restarts it (ERESTARTSYS).
  */
@@ -560,7 +590,8 @@ struct pld_wait {
 /**
  * struct pld_notify_wait - ioctl(PLD_IOC_CELL_NOTIFY_WAIT) on a rank file
  * @notify_cells: in: as @cells of struct pld_notify; done first, and not done again if the wait is restarted
- * @notify_ncells: in: 0..PLD_MAX_CELLS_PER_CALL; out: 0 as soon as the notifies are done, also when the wait fails
+ * @notify_ncells: in: 0..PLD_MAX_CELLS_PER_CALL; out: 0, stored after all checks and before the first notify, also when
+ *                 the wait fails. If that store faults, EFAULT and nothing is done
  * @notify_cell_size: in: sizeof(struct pld_notify_cell) of the caller
  * @wait: as in struct pld_wait; its growth is this structure's growth
  *
