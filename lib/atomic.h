@@ -25,7 +25,10 @@
 	__atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 
 #define pldk__fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define pldk__fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define pldk__fence_seq() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Orders a thread with its own POSIX signal handlers and with whoever stops it; costs nothing. */
+#define pldk__fence_signal() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 static inline void pldk__pause(void)
 {

@@ -173,7 +173,8 @@ enum pldk__rmw { PLDK__RMW_ADD, PLDK__RMW_SWAP, PLDK__RMW_CAS };
  * @reset: zero the own slab. -EBUSY if somebody sleeps in it
  * @sleep: block until the predicates hold (0), the deadline passes (-ETIMEDOUT), a POSIX signal handler ran (-EINTR),
  *         or the wait became hopeless: -EOWNERDEAD, -ESHUTDOWN, -ECANCELED (by the rule of pldk__wait_judge()),
- *         -EDEADLK. First wakes everybody in wakes[]. Sets no sentence: the caller knows the names
+ *         -EDEADLK. First wakes everybody in wakes[]. Sets no sentence: the caller knows the names. Only when
+ *         what carries far ranks' bytes died, out_rank is PLD_RANK_ANY (-EOWNERDEAD) and the sentence names it
  * @wake: after user-space notifies that saw sleepers != 0. Never fails
  * @ledger, @verdict: *n is room in, count out; entries as PLD_IOC_LEDGER and PLD_IOC_VERDICT give them
  *

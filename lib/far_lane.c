@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Far peers, seen from a rank: the lane to the agent, and starting the agent.
+ *
+ * A rank has one lane, whatever domains it is in; its threads take turns. Messages are numbered; shm_far.executed says
+ * how far the agent is, so a ticket is a message number and tickets complete in order. Bytes of gets land in the
+ * rank's bounce area and are copied to where they belong by whoever looks next.
+ *
+ * When the agent dies, its end of the socket closes: every later call fails with -EOWNERDEAD and names it.
+ */
+#include "far.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GETS 64u /* gets under way */
+#define SPIN_TURNS 20u /* yields before sleeping */
+#define SLICE_NS UINT64_C(50000000) /* a dead agent is noticed within 100 ms */
+#define HELLO_NS UINT64_C(10000000000) /* until the agent has answered */
+
+struct get {
+	uint64_t seq;
+	void *dst;
+	uint32_t len;
+	uint32_t at; /* in the bounce area */
+};
+
+/**
+ * struct shm_lane - connection of a rank to the agent
+ * @lock: one sender at a time; protects everything but @is_dead
+ * @root: the world's domain, whose doorbell this rank sleeps on
+ * @area, @area_bytes: mapping of the far area
+ * @gets: those under way, @head the oldest of @ngets
+ * @fill: where the next get goes in the bounce area
+ */
+struct shm_lane {
+	pthread_mutex_t lock;
+	int fd;
+	uint32_t is_dead;
+	struct shm_view root;
+	uint32_t world_rank;
+	char *area;
+	uint64_t area_bytes;
+	struct shm_far *far;
+	char *bounce;
+	struct get gets[GETS];
+	uint32_t head;
+	uint32_t ngets;
+	uint32_t fill;
+};
+
+static struct sockaddr_un agent_address(const struct shm_header *header, socklen_t *len)
+{
+	static const char hex[] = "0123456789abcdef";
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char *to = addr.sun_path + 1;
+	uint32_t i;
+
+	memcpy(to, "pldk-", 5);
+	to += 5;
+	for (i = 0; i < sizeof(header->agent_name); i++) {
+		*to++ = hex[header->agent_name[i] >> 4];
+		*to++ = hex[header->agent_name[i] & 15];
+	}
+	*len = (socklen_t)(to - (char *)&addr);
+	return addr;
+}
+
+/* A process that is nobody's child and that no wait() sees: the grandchild of a process which is waited for here. */
+static int agent_spawn(int listener, int fd)
+{
+	pid_t child;
+	int status;
+
+	/* No POSIX signal at exit (flags 0): neither a handler nor a waitpid(-1) of the launcher learns of it. */
+	child = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, NULL);
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		pid_t agent = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, NULL);
+		struct shm_header *header;
+		struct shm_stat st;
+
+		if (!agent)
+			pldk__far_agent(listener, fd);
+		header = agent > 0 ? pldk__shm_mmap(fd, 0, SHM_PAGE) : NULL;
+		if (header)
+			pldk__store_seq(&header->agent,
+					SHM_CLAIM(agent, pldk__shm_stat((uint32_t)agent, &st) ? 0 : st.start));
+		_exit(!header);
+	}
+	while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EAGAIN;
+}
+
+/**
+ * pldk__far_agent_start() - give a new world its agent
+ * @fd: the world, which nobody has joined
+ *
+ * Return: 0, or a negative errno with its sentence.
+ */
+int pldk__far_agent_start(int fd)
+{
+	struct shm_header *header = pldk__shm_mmap(fd, 0, SHM_PAGE);
+	struct sockaddr_un addr;
+	uint64_t far = 0;
+	int listener = -1;
+	socklen_t len;
+	int ret;
+
+	if (!header)
+		return pldk__fail(-ENOMEM, "no addresses to start the agent of far peers");
+	ret = pldk__shm_alloc(header, pldk__far_bounce(header->nranks, header->nranks), &far);
+	if (ret)
+		goto out;
+	ret = pldk__shm_reserve(fd, far, pldk__far_bounce(header->nranks, 0));
+	if (ret) {
+		pldk__fail(ret, "no memory for far peers");
+		goto out;
+	}
+	header->far = far;
+	if (getrandom(header->agent_name, sizeof(header->agent_name), 0) != (ssize_t)sizeof(header->agent_name)) {
+		ret = pldk__fail(-EAGAIN, "no random numbers for the name of the agent of far peers");
+		goto out;
+	}
+	addr = agent_address(header, &len);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)PLD_MAX_RANKS))
+		ret = -errno;
+	else
+		ret = agent_spawn(listener, fd);
+	if (ret)
+		pldk__fail(ret, "cannot start the agent of far peers: %s", strerror(-ret));
+	else
+		pldk__store_release(&header->agent_state, SHM_AGENT_RUNS);
+	if (listener >= 0)
+		close(listener);
+out:
+	munmap(header, SHM_PAGE);
+	return ret;
+}
+
+static int fail_dead(const struct shm_lane *lane)
+{
+	return pldk__fail(-EOWNERDEAD,
+			  "the agent of far peers (pid %u) died: nothing reaches or comes from a far rank any more",
+			  SHM_CLAIM_PID(lane->root.world->header->agent));
+}
+
+static void set_dead(struct shm_lane *lane)
+{
+	pldk__store_release(&lane->is_dead, 1);
+	pldk__store_release(&lane->root.world->header->agent_state, SHM_AGENT_DEAD);
+}
+
+/**
+ * pldk__far_lane_check() - is the agent alive?
+ *
+ * Return: 0, -EOWNERDEAD with the sentence.
+ */
+int pldk__far_lane_check(struct shm_lane *lane)
+{
+	char byte;
+	ssize_t n;
+
+	if (!pldk__load_acquire(&lane->is_dead)) {
+		/* The agent never says anything: a byte to read is its end. */
+		n = recv(lane->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		set_dead(lane);
+	}
+	return fail_dead(lane);
+}
+
+/* Wait until the agent is at message seq. 0, -ETIMEDOUT, -EOWNERDEAD; the last two with a sentence. */
+static int lane_wait(struct shm_lane *lane, uint64_t seq, uint64_t deadline_ns)
+{
+	struct shm_rank *r = &lane->root.ranks[lane->world_rank];
+	uint32_t turn;
+	int ret = 0;
+
+	for (turn = 0; turn < SPIN_TURNS; turn++) {
+		if (pldk__load_acquire(&lane->far->executed) >= seq)
+			return 0;
+		sched_yield();
+	}
+	pldk__add_seq(&r->sleeping, 1);
+	while (!ret) {
+		const uint32_t bell = pldk__load_seq(&r->doorbell);
+		uint64_t now = pldk__now_ns();
+		uint64_t until = now + SLICE_NS < deadline_ns ? now + SLICE_NS : deadline_ns;
+		struct timespec ts = { .tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000) };
+
+		pldk__fence_seq();
+		if (pldk__load_acquire(&lane->far->executed) >= seq)
+			break;
+		if (now >= deadline_ns)
+			ret = pldk__fail(-ETIMEDOUT, "the agent of far peers has not come to message %llu",
+					 (unsigned long long)seq);
+		else if (!pldk__far_lane_check(lane) || pldk__load_acquire(&lane->far->executed) >= seq)
+			syscall(SYS_futex, &r->doorbell, FUTEX_WAIT_BITSET, bell, &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+		else
+			ret = -EOWNERDEAD;
+	}
+	pldk__sub_seq(&r->sleeping, 1);
+	return ret;
+}
+
+/* Bring home what has arrived. The lock is held. */
+static void gets_land(struct shm_lane *lane)
+{
+	const uint64_t executed = pldk__load_acquire(&lane->far->executed);
+
+	while (lane->ngets && lane->gets[lane->head].seq <= executed) {
+		const struct get *g = &lane->gets[lane->head];
+
+		pldk__copy(g->dst, lane->bounce + g->at, g->len);
+		lane->head = (lane->head + 1) % GETS;
+		lane->ngets--;
+	}
+	if (!lane->ngets)
+		lane->fill = 0;
+}
+
+/* Room for len bytes in the bounce area; waits for older gets if there is none. The lock is held. */
+static int gets_room(struct shm_lane *lane, uint32_t len, uint32_t *out_at)
+{
+	int ret;
+
+	for (;;) {
+		gets_land(lane);
+		if (lane->ngets < GETS) {
+			const uint32_t oldest = lane->ngets ? lane->gets[lane->head].at : 0;
+			const bool wrapped = lane->ngets && lane->fill <= oldest;
+
+			if (!wrapped && SHM_BOUNCE_BYTES - lane->fill >= len) {
+				*out_at = lane->fill;
+				return 0;
+			}
+			if (!wrapped && oldest > len) {
+				*out_at = 0;
+				return 0;
+			}
+			if (wrapped && oldest - lane->fill > len) {
+				*out_at = lane->fill;
+				return 0;
+			}
+		}
+		ret = lane_wait(lane, lane->gets[lane->head].seq, PLD_DEADLINE_NEVER);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Give a message to the agent. The lock is held. */
+static int lane_send(struct shm_lane *lane, struct far_msg *msg, const void *payload, size_t len)
+{
+	struct iovec iov[2] = { { msg, sizeof(*msg) }, { (void *)(uintptr_t)payload, len } };
+	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	ssize_t n;
+
+	if (pldk__load_acquire(&lane->is_dead))
+		return fail_dead(lane);
+	msg->magic = FAR_MAGIC;
+	msg->seq = pldk__load_relaxed(&lane->far->sent) + (msg->op != FAR_HELLO);
+	/* From now on this rank counts as one that may still wake others: see shm_deadlock.c. */
+	pldk__store_seq(&lane->far->sent, msg->seq);
+	while (mh.msg_iovlen) {
+		n = sendmsg(lane->fd, &mh, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			set_dead(lane);
+			return fail_dead(lane);
+		}
+		while (mh.msg_iovlen && (size_t)n >= mh.msg_iov->iov_len) {
+			n -= (ssize_t)mh.msg_iov->iov_len;
+			mh.msg_iov++;
+			mh.msg_iovlen--;
+		}
+		if (mh.msg_iovlen) {
+			mh.msg_iov->iov_base = (char *)mh.msg_iov->iov_base + n;
+			mh.msg_iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* The message's target, and whether there is still somebody to send it to. */
+static int msg_to(struct shm_pd *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, struct far_msg *msg)
+{
+	const struct pld_member *m = pldk__member_of(pd->base.status, rank);
+
+	if (pldk__load_acquire(&m->state) > PLD_MEMBER_FINALISED)
+		return pldk__fail(-EOWNERDEAD, "far rank %u (pid %u) is dead", rank, m->pid);
+	*msg = (struct far_msg){
+		.domain = pd->view.offset,
+		.page = pldk__shm_map(map)->page,
+		.window = map->id,
+		.rank = rank,
+		.from = pd->base.rank,
+		.offset = offset,
+	};
+	return 0;
+}
+
+/**
+ * pldk__far_put() - see struct pldk_provider_ops
+ */
+int pldk__far_put(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset,
+		  const void *src, size_t len, uint32_t atomic_dtype, uint64_t *ticket)
+{
+	struct shm_pd *pd = pldk__shm_pd(base);
+	struct shm_lane *lane = pd->lane;
+	struct far_msg msg;
+	size_t done = 0;
+	int ret;
+
+	ret = msg_to(pd, map, rank, offset, &msg);
+	/* The lock is given back between pieces: a long put does not keep the other threads waiting. */
+	while (!ret) {
+		const size_t n = len - done < FAR_PIECE ? len - done : FAR_PIECE;
+
+		msg.op = atomic_dtype ? FAR_ADD : FAR_PUT;
+		msg.what = atomic_dtype;
+		msg.len = (uint32_t)n;
+		msg.offset = offset + done;
+		pthread_mutex_lock(&lane->lock);
+		ret = lane_send(lane, &msg, (const char *)src + done, n);
+		pthread_mutex_unlock(&lane->lock);
+		done += n;
+		if (done == len)
+			break;
+	}
+	if (!ret)
+		*ticket = msg.seq;
+	return ret;
+}
+
+/**
+ * pldk__far_get() - see struct pldk_provider_ops
+ */
+int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset, void *dst,
+		  size_t len, uint64_t *ticket)
+{
+	struct shm_pd *pd = pldk__shm_pd(base);
+	struct shm_lane *lane = pd->lane;
+	struct far_msg msg;
+	size_t done = 0;
+	int ret;
+
+	ret = msg_to(pd, map, rank, offset, &msg);
+	while (!ret) {
+		const uint32_t n = len - done < FAR_PIECE ? (uint32_t)(len - done) : FAR_PIECE;
+		uint32_t at = 0;
+
+		msg.op = FAR_GET;
+		msg.len = n;
+		msg.offset = offset + done;
+		pthread_mutex_lock(&lane->lock);
+		ret = gets_room(lane, n, &at);
+		msg.value = at;
+		if (!ret)
+			ret = lane_send(lane, &msg, NULL, 0);
+		if (!ret) {
+			lane->gets[(lane->head + lane->ngets++) % GETS] =
+				(struct get){ .seq = msg.seq, .dst = (char *)dst + done, .len = n, .at = at };
+			lane->fill = at + n;
+		}
+		pthread_mutex_unlock(&lane->lock);
+		done += n;
+		if (done == len)
+			break;
+	}
+	if (!ret)
+		*ticket = msg.seq;
+	return ret;
+}
+
+/**
+ * pldk__far_notify() - see struct pldk_provider_ops
+ */
+int pldk__far_notify(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint32_t cell, uint32_t op,
+		     int64_t value)
+{
+	struct shm_pd *pd = pldk__shm_pd(base);
+	struct far_msg msg;
+	int ret;
+
+	ret = msg_to(pd, map, rank, cell * (uint64_t)PLD_CELL_SIZE, &msg);
+	if (ret)
+		return ret;
+	msg.op = FAR_NOTIFY;
+	msg.len = PLD_CELL_SIZE;
+	msg.what = op;
+	msg.value = value;
+	pthread_mutex_lock(&pd->lane->lock);
+	ret = lane_send(pd->lane, &msg, NULL, 0);
+	pthread_mutex_unlock(&pd->lane->lock);
+	return ret;
+}
+
+static int check_refused(const struct shm_lane *lane, uint64_t seq)
+{
+	if (pldk__load_acquire(&lane->far->refused) != seq)
+		return 0;
+	return pldk__fail(lane->far->refused_errno, "the agent of far peers refused it: %s",
+			  pldk_strerror(lane->far->refused_errno));
+}
+
+/**
+ * pldk__far_rmw() - see struct pldk_provider_ops
+ */
+int pldk__far_rmw(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset,
+		  uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old)
+{
+	struct shm_pd *pd = pldk__shm_pd(base);
+	struct far_msg msg;
+	int ret;
+
+	ret = msg_to(pd, map, rank, offset, &msg);
+	if (ret)
+		return ret;
+	msg.op = FAR_RMW;
+	msg.len = (uint32_t)pldk_dtype_size((enum pldk_dtype)dtype);
+	msg.what = dtype;
+	msg.kind = kind;
+	msg.value = operand;
+	msg.expected = expected;
+	/* Held until the answer is read: there is room for one. */
+	pthread_mutex_lock(&pd->lane->lock);
+	ret = lane_send(pd->lane, &msg, NULL, 0);
+	if (!ret)
+		ret = lane_wait(pd->lane, msg.seq, PLD_DEADLINE_NEVER);
+	if (!ret)
+		ret = check_refused(pd->lane, msg.seq);
+	if (!ret)
+		*old = pd->lane->far->old;
+	pthread_mutex_unlock(&pd->lane->lock);
+	return ret;
+}
+
+/**
+ * pldk__far_done() - see struct pldk_provider_ops
+ */
+int pldk__far_done(struct pldk__pdomain *base, uint32_t rank, uint64_t ticket, uint64_t deadline_ns)
+{
+	struct shm_lane *lane = pldk__shm_pd(base)->lane;
+	int ret = 0;
+
+	(void)rank; /* one lane for all */
+	if (pldk__load_acquire(&lane->far->executed) < ticket) {
+		if (deadline_ns == PLD_DEADLINE_POLL)
+			return pldk__far_lane_check(lane) ? -EOWNERDEAD :
+							    pldk__fail(-EAGAIN, "still under way to a far rank");
+		ret = lane_wait(lane, ticket, deadline_ns);
+	}
+	if (ret == -ETIMEDOUT)
+		return ret;
+	pthread_mutex_lock(&lane->lock);
+	/* Nothing comes from a dead agent any more, and the owners of these buffers will not wait again. */
+	if (ret)
+		lane->ngets = 0;
+	else
+		gets_land(lane);
+	pthread_mutex_unlock(&lane->lock);
+	return ret ? ret : check_refused(lane, ticket);
+}
+
+/**
+ * pldk__far_lane_flush() - wait until everything sent has been carried out
+ *
+ * Before a window is closed or a membership ends. Returns when the agent is dead.
+ */
+void pldk__far_lane_flush(struct shm_lane *lane)
+{
+	lane_wait(lane, pldk__load_acquire(&lane->far->sent), PLD_DEADLINE_NEVER);
+}
+
+/**
+ * pldk__far_lane_is_busy() - has a rank messages under way?
+ */
+bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank)
+{
+	struct shm_far far;
+
+	if (!world->header->far)
+		return false;
+	if (pldk__shm_read(world->fd, &far, sizeof(far), world->header->far + world_rank * sizeof(far)))
+		return true;
+	return far.sent != far.executed && world->header->agent_state != SHM_AGENT_DEAD;
+}
+
+/**
+ * pldk__far_lane_open() - connect a rank that has just joined the world to the agent
+ *
+ * Return: 0, -EOWNERDEAD, -ENOMEM and the like, with a sentence.
+ */
+int pldk__far_lane_open(struct shm_pd *pd)
+{
+	struct shm_header *header = pd->view.world->header;
+	const uint64_t until = pldk__now_ns() + HELLO_NS;
+	struct far_msg hello = { .op = FAR_HELLO, .rank = pd->base.rank };
+	struct shm_lane *lane = calloc(1, sizeof(*lane));
+	struct sockaddr_un addr;
+	socklen_t len;
+	int ret;
+
+	if (!lane)
+		return pldk__fail(-ENOMEM, "no memory for the lane to far peers");
+	pthread_mutex_init(&lane->lock, NULL);
+	lane->root = pd->view;
+	lane->world_rank = pd->base.rank;
+	lane->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (lane->fd < 0) {
+		ret = pldk__fail(-errno, "no socket for the lane to far peers: %s", strerror(errno));
+		goto err_free;
+	}
+	lane->area_bytes = pldk__far_bounce(pd->base.nranks, pd->base.nranks);
+	ret = pldk__shm_reserve(pd->view.world->fd, header->far + pldk__far_bounce(pd->base.nranks, pd->base.rank),
+				SHM_BOUNCE_BYTES);
+	lane->area = ret ? NULL : pldk__shm_mmap(pd->view.world->fd, header->far, lane->area_bytes);
+	if (!lane->area) {
+		ret = pldk__fail(-ENOMEM, "no memory or addresses for the lane to far peers");
+		goto err_close;
+	}
+	lane->far = pldk__far_of(lane->area, pd->base.rank);
+	lane->bounce = lane->area + pldk__far_bounce(pd->base.nranks, pd->base.rank);
+	addr = agent_address(header, &len);
+	if (connect(lane->fd, (struct sockaddr *)&addr, len)) {
+		ret = errno == ECONNREFUSED ?
+			      fail_dead(lane) :
+			      pldk__fail(-errno, "cannot reach the agent of far peers: %s", strerror(errno));
+		goto err_unmap;
+	}
+	ret = lane_send(lane, &hello, NULL, 0);
+	while (!ret && !pldk__load_acquire(&lane->far->is_welcome)) {
+		const struct timespec pause = { .tv_nsec = 200000 };
+
+		nanosleep(&pause, NULL);
+		if (pldk__now_ns() >= until)
+			ret = pldk__fail(-ETIMEDOUT, "the agent of far peers (pid %u) does not answer",
+					 SHM_CLAIM_PID(header->agent));
+		else
+			ret = pldk__far_lane_check(lane);
+	}
+	if (ret)
+		goto err_unmap;
+	pd->lane = lane;
+	pd->owns_lane = true;
+	return 0;
+
+err_unmap:
+	munmap(lane->area, lane->area_bytes);
+err_close:
+	close(lane->fd);
+err_free:
+	pthread_mutex_destroy(&lane->lock);
+	free(lane);
+	return ret;
+}
+
+/**
+ * pldk__far_lane_close() - the rank leaves
+ */
+void pldk__far_lane_close(struct shm_pd *pd)
+{
+	struct shm_lane *lane = pd->lane;
+
+	close(lane->fd);
+	munmap(lane->area, lane->area_bytes);
+	pthread_mutex_destroy(&lane->lock);
+	free(lane);
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Who is alive: claims of processes, the end of a membership, doorbells, and what a dead rank leaves behind.
+ *
+ * How a membership ended is one word, shm_rank.end, that moves once from 0. Everything else that shows it (the member's
+ * state, the counts, the event word) is a copy that anybody may complete, so a process may be killed between any two
+ * instructions here: the next one that looks goes on from there. The launcher's word arrives through mark_dead(); when
+ * nobody says it, the sleepers find out: each looks after its peers' pidfds whenever a slice of its sleep ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+/* pidfds that a process keeps open, and ranks that one look covers */
+#define PIDFDS_MAX 64u
+
+/**
+ * pldk__shm_stat() - state, threads and start time of a process
+ *
+ * Return: 0, or -ESRCH (gone, or /proc does not show it).
+ */
+int pldk__shm_stat(uint32_t pid, struct shm_stat *out)
+{
+	unsigned long long start;
+	long nthreads;
+	char path[32];
+	char buf[1024];
+	const char *s;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -ESRCH;
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ESRCH;
+	buf[n] = 0;
+	/* The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22. */
+	s = strrchr(buf, ')');
+	if (!s || sscanf(s + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+			 &out->state, &nthreads, &start) != 3)
+		return -ESRCH;
+	out->nthreads = (uint32_t)nthreads;
+	out->start = start;
+	return 0;
+}
+
+/**
+ * pldk__shm_claim_self() - claim of the calling process
+ */
+uint64_t pldk__shm_claim_self(void)
+{
+	struct shm_stat st;
+	uint32_t pid = (uint32_t)getpid();
+
+	return SHM_CLAIM(pid, pldk__shm_stat(pid, &st) ? 0 : st.start);
+}
+
+static bool poll_ended(int pidfd)
+{
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* A pidfd of exactly that process; -ESRCH: it is gone; another errno: cannot tell. */
+static int claim_open(uint64_t claim)
+{
+	uint32_t pid = SHM_CLAIM_PID(claim);
+	struct shm_stat st;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* The pidfd holds on to a process; the start time tells whether it is the one that made the claim. */
+	if (SHM_CLAIM_START(claim) && !pldk__shm_stat(pid, &st) &&
+	    SHM_CLAIM_START(SHM_CLAIM(pid, st.start)) != SHM_CLAIM_START(claim)) {
+		close(fd);
+		return -ESRCH;
+	}
+	return fd;
+}
+
+/**
+ * pldk__shm_claim_alive() - does the process of a claim still run?
+ *
+ * A zombie does not. When nothing can be found out (no descriptor left), it is taken to be alive.
+ */
+bool pldk__shm_claim_alive(uint64_t claim)
+{
+	struct shm_stat st;
+	bool alive;
+	int fd;
+
+	fd = claim_open(claim);
+	if (fd == -ESRCH)
+		return false;
+	if (fd >= 0) {
+		alive = !poll_ended(fd);
+		close(fd);
+		return alive;
+	}
+	if (pldk__shm_stat(SHM_CLAIM_PID(claim), &st))
+		return !kill((pid_t)SHM_CLAIM_PID(claim), 0) || errno != ESRCH;
+	return st.state != 'Z' && st.state != 'X' &&
+	       (!SHM_CLAIM_START(claim) ||
+		SHM_CLAIM_START(SHM_CLAIM(SHM_CLAIM_PID(claim), st.start)) == SHM_CLAIM_START(claim));
+}
+
+/**
+ * pldk__shm_ring() - make the sleeping threads of a rank look again
+ *
+ * After what they shall see was stored. (C) pairs with (A) in pldk__shm_sleep(): a thread counts itself in
+ * shm_rank.sleeping before it reads the doorbell, so either it reads the new doorbell and sees what was stored before
+ * it, or it is counted here and the futex call finds it (asleep, or about to fail because the doorbell has changed).
+ */
+void pldk__shm_ring(const struct shm_view *view, uint32_t rank)
+{
+	struct shm_rank *r = &view->ranks[rank];
+
+	pldk__add_seq(&r->doorbell, 1); /* (C) */
+	if (pldk__load_seq(&r->sleeping))
+		syscall(SYS_futex, &r->doorbell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void raise_to(uint32_t *word, uint32_t value)
+{
+	uint32_t old = pldk__load_relaxed(word);
+
+	while (old < value && !pldk__cas_seq(word, &old, value))
+		;
+}
+
+/* Counts only grow, so counting again and raising is right whoever does it, and however often. Then tell everybody. */
+static void announce(const struct shm_view *view)
+{
+	uint32_t joined = 0;
+	uint32_t finalised = 0;
+	uint32_t dead = 0;
+	uint32_t state;
+	uint32_t i;
+
+	for (i = 0; i < view->nranks; i++) {
+		state = pldk__load_acquire(&pldk__shm_member(view, i)->state);
+		joined += state != PLD_MEMBER_ABSENT && pldk__load_relaxed(&view->ranks[i].claim);
+		finalised += state == PLD_MEMBER_FINALISED;
+		dead += state > PLD_MEMBER_FINALISED;
+	}
+	raise_to(&view->status->joined, joined);
+	raise_to(&view->status->finalised, finalised);
+	raise_to(&view->status->dead, dead);
+	pldk__add_seq(&view->status->events, 1);
+	for (i = 0; i < view->nranks; i++)
+		pldk__shm_ring(view, i);
+}
+
+/* Copy the end of a membership to where waiters look. Again if a launcher corrected it meanwhile. */
+static void end_show(const struct shm_view *view, uint32_t rank)
+{
+	struct pld_member *m = pldk__shm_member(view, rank);
+	uint32_t any = PLD_RANK_ANY;
+	uint64_t end;
+
+	do {
+		end = pldk__load_seq(&view->ranks[rank].end);
+		pldk__store_relaxed(&m->status, SHM_END_STATUS(end));
+		if (SHM_END_STATE(end) > PLD_MEMBER_FINALISED)
+			pldk__cas_seq(&view->status->first_dead, &any, rank);
+		pldk__store_seq(&m->state, SHM_END_STATE(end));
+	} while (pldk__load_seq(&view->ranks[rank].end) != end);
+	announce(view);
+}
+
+/**
+ * pldk__shm_member_end() - a membership ends
+ * @state: PLD_MEMBER_FINALISED or a death
+ * @status: exit code, POSIX signal, or SHM_STATUS_UNKNOWN
+ *
+ * The first word counts, but a launcher that knows how a rank ended corrects one who could only see that it did.
+ */
+void pldk__shm_member_end(const struct shm_view *view, uint32_t rank, uint32_t state, int status)
+{
+	struct shm_rank *r = &view->ranks[rank];
+	uint64_t end = 0;
+	const uint64_t guess = SHM_END(PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+	const uint64_t want = SHM_END(state, status);
+
+	if (!pldk__cas_seq(&r->end, &end, want)) {
+		if (end != guess || want == guess || !pldk__cas_seq(&r->end, &end, want))
+			return;
+	}
+	pldk__store_relaxed(&r->since_ns, pldk__now_ns());
+	end_show(view, rank);
+}
+
+/**
+ * pldk__shm_member_join() - take a place
+ *
+ * Return: 0, -EEXIST (alive), -ESTALE (gone) without a sentence.
+ */
+int pldk__shm_member_join(const struct shm_view *view, uint32_t rank, uint64_t claim)
+{
+	struct pld_member *m = pldk__shm_member(view, rank);
+	struct shm_rank *r = &view->ranks[rank];
+	uint32_t absent = PLD_MEMBER_ABSENT;
+	uint64_t old = 0;
+
+	if (pldk__shm_is_gone(view, rank))
+		return -ESTALE;
+	if (!pldk__cas_seq(&r->claim, &old, claim)) {
+		if (pldk__shm_claim_alive(old))
+			return -EEXIST;
+		pldk__shm_member_end(view, rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+		return -ESTALE;
+	}
+	pldk__store_relaxed(&r->since_ns, pldk__now_ns());
+	pldk__store_relaxed(&m->pid, SHM_CLAIM_PID(claim));
+	/* The launcher may have declared this place dead: then it stays dead. */
+	if (!pldk__cas_seq(&m->state, &absent, PLD_MEMBER_ALIVE) || pldk__shm_is_gone(view, rank)) {
+		end_show(view, rank);
+		return -ESTALE;
+	}
+	announce(view);
+	return 0;
+}
+
+static int world_rank_in(const struct shm_view *view, uint32_t world_rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < view->nranks; i++)
+		if (view->ranks[i].world_rank == world_rank)
+			return (int)i;
+	return -1;
+}
+
+/**
+ * pldk__shm_process_end() - a rank of the world died: tell all its domains
+ */
+void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status)
+{
+	uint64_t *buckets = (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS);
+	struct shm_view view;
+	uint64_t at;
+	uint32_t i;
+	int rank;
+
+	if (!pldk__shm_view_map(world, world->header->world, &view)) {
+		pldk__shm_member_end(&view, world_rank, state, status);
+		pldk__shm_view_unmap(&view);
+	}
+	for (i = 0; i < SHM_NBUCKETS; i++) {
+		at = pldk__load_acquire(&buckets[i]);
+		while (at && !pldk__shm_view_map(world, at, &view)) {
+			rank = world_rank_in(&view, world_rank);
+			if (rank >= 0) {
+				pldk__shm_member_end(&view, (uint32_t)rank, state, status);
+				pldk__shm_domain_free(world, &view);
+			}
+			at = view.dom->next;
+			pldk__shm_view_unmap(&view);
+		}
+	}
+}
+
+/**
+ * pldk__shm_domain_free() - free a subset domain that nobody can use any more
+ *
+ * That is when every member is gone, or never came and is gone from the world. The world itself goes with its file.
+ *
+ * Return: true if it was freed.
+ */
+bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view)
+{
+	uint64_t head = view->offset;
+	struct shm_view root;
+	uint64_t *bucket;
+	bool used = false;
+	uint32_t i;
+
+	if (view->dom->parent == UINT64_MAX || pldk__shm_view_map(world, world->header->world, &root))
+		return false;
+	for (i = 0; i < view->nranks && !used; i++)
+		used = !pldk__shm_is_gone(view, i) && !pldk__shm_is_gone(&root, view->ranks[i].world_rank);
+	pldk__shm_view_unmap(&root);
+	if (used)
+		return false;
+	/*
+	 * Only the head of a chain can be taken out by one compare and swap; one behind it waits until it is the head.
+	 * Nobody can be about to join: a member that may come is in use above.
+	 */
+	bucket = pldk__shm_bucket(world, view->dom->parent, view->dom->key);
+	if (!pldk__cas_seq(bucket, &head, view->dom->next))
+		return false;
+	head = view->dom->next;
+	pldk__shm_punch(world->fd, view->offset, view->bytes);
+	if (head && !pldk__shm_view_map(world, head, &root)) {
+		pldk__shm_domain_free(world, &root);
+		pldk__shm_view_unmap(&root);
+	}
+	return true;
+}
+
+/* The windows of the dead: given back once, by whoever comes first and lives to finish. */
+static void reap(const struct shm_view *view, uint32_t rank, uint32_t by)
+{
+	struct shm_rank *r = &view->ranks[rank];
+	uint32_t old = pldk__load_acquire(&r->reaper);
+
+	if (old == SHM_REAPED || (old && old - 1 != by && !pldk__shm_is_gone(view, old - 1)))
+		return;
+	if (!pldk__cas_seq(&r->reaper, &old, 1 + by))
+		return;
+	pldk__shm_windows_reap(view, rank, by);
+	pldk__store_release(&r->reaper, SHM_REAPED);
+}
+
+/* pidfd of a rank's process, kept for the next look; or a negative errno. *out_close: not kept, close it. */
+static int watch_fd(struct shm_world *world, uint32_t world_rank, uint64_t claim, bool *out_close)
+{
+	uint32_t have = pldk__load_acquire(&world->pidfds[world_rank]);
+	uint32_t none = 0;
+	int fd;
+
+	*out_close = false;
+	if (have)
+		return (int)have - 1;
+	fd = claim_open(claim);
+	if (fd < 0)
+		return fd;
+	if (pldk__load_relaxed(&world->npidfds) >= PIDFDS_MAX ||
+	    !pldk__cas_seq(&world->pidfds[world_rank], &none, (uint32_t)fd + 1)) {
+		*out_close = true;
+		return fd;
+	}
+	pldk__add_relaxed(&world->npidfds, 1);
+	return fd;
+}
+
+/**
+ * pldk__shm_watch() - look after the other members: has one died, did one that died leave something half done?
+ *
+ * Called by sleepers at the end of a slice. At most 64 members a call, the next ones at the next call: many sleepers
+ * share the work, and every one starts with its neighbour.
+ */
+void pldk__shm_watch(struct shm_pd *pd)
+{
+	struct shm_view *view = &pd->view;
+	struct pollfd pfds[PIDFDS_MAX];
+	uint32_t ranks[PIDFDS_MAX];
+	bool closes[PIDFDS_MAX];
+	uint32_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < view->nranks && n < PIDFDS_MAX; i++) {
+		uint32_t rank = (pd->base.rank + pldk__add_relaxed(&pd->watch_next, 1)) % view->nranks;
+		struct shm_rank *r = &view->ranks[rank];
+		uint64_t claim = pldk__load_acquire(&r->claim);
+		uint64_t end = pldk__load_acquire(&r->end);
+
+		if (end) {
+			if (pldk__load_acquire(&pldk__shm_member(view, rank)->state) != SHM_END_STATE(end))
+				end_show(view, rank);
+			if (SHM_END_STATE(end) > PLD_MEMBER_FINALISED && rank != pd->base.rank)
+				reap(view, rank, pd->base.rank);
+			continue;
+		}
+		if (!claim || SHM_CLAIM_PID(claim) == SHM_CLAIM_PID(pd->claim))
+			continue;
+		pfds[n].fd = watch_fd(view->world, r->world_rank, claim, &closes[n]);
+		pfds[n].events = POLLIN;
+		pfds[n].revents = 0;
+		ranks[n++] = rank;
+	}
+	if (n)
+		poll(pfds, n, 0);
+	for (i = 0; i < n; i++) {
+		bool ended = pfds[i].fd == -ESRCH || (pfds[i].fd >= 0 && pfds[i].revents);
+
+		if (pfds[i].fd < 0 && pfds[i].fd != -ESRCH)
+			ended = !pldk__shm_claim_alive(view->ranks[ranks[i]].claim);
+		if (pfds[i].fd >= 0 && closes[i])
+			close(pfds[i].fd);
+		if (!ended)
+			continue;
+		pldk__shm_member_end(view, ranks[i], PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+		pldk__shm_process_end(view->world, view->ranks[ranks[i]].world_rank, PLD_MEMBER_EXITED,
+				      SHM_STATUS_UNKNOWN);
+		reap(view, ranks[i], pd->base.rank);
+	}
+}
