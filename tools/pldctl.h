@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/* pldctl's parts: pldctl.c (commands), pldctl_scan.c (finding worlds), pldctl_ps.c (the list as text and as JSON). */
+#ifndef _PLDCTL_H
+#define _PLDCTL_H
+
+#include "world.h"
+
+/**
+ * pldctl_scan() - find every domain on this machine that this user may see
+ * @list: filled
+ * @hidden: out: processes whose descriptors may not be read
+ *
+ * Looks through the descriptors of all processes for files of /dev/pld and for world files of the embedded provider.
+ * Return: 0 or a negative errno.
+ */
+int pldctl_scan(struct world_list *list, unsigned int *hidden);
+
+/** pldctl_ps_text() - print the list for people */
+void pldctl_ps_text(const struct world_list *list, unsigned int hidden);
+
+/** pldctl_ps_json() - print the list as one JSON document. Return: 0 or a negative errno */
+int pldctl_ps_json(const struct world_list *list, unsigned int hidden);
+
+#endif /* _PLDCTL_H */
