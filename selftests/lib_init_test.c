@@ -1,0 +1,831 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Conformance: how a world comes to be and ends. pldk_init() by environment, pldk_world_create() and _join(), who is
+ * missing, what a launcher says, and that nothing is left behind.
+ */
+#include "pldk_test.h"
+
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+/*
+ * The wall clock of this program jumps by a day at every look. A library that asks it for anything at all (an
+ * identity, a deadline) is caught by the count.
+ */
+static _Atomic int wall_clock_looks;
+
+static bool is_wall_clock(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int ret = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (!ret && is_wall_clock(clock))
+		now->tv_sec += 86400L * (1 + atomic_fetch_add(&wall_clock_looks, 1));
+	return ret;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now->tv_sec = ts.tv_sec;
+	now->tv_usec = ts.tv_nsec / 1000;
+	return 0;
+}
+
+time_t time(time_t *out)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (out)
+		*out = ts.tv_sec;
+	return ts.tv_sec;
+}
+
+/* What every rank of a whole world can do: greet the right neighbour and hear the left one, then a barrier. */
+RANK(hello)
+{
+	struct pldk_window *signal = pt_signal(_metadata, world, 1);
+	int64_t value = PT_POISON;
+
+	EXPECT_RET((rank + 1) % size, pldk_right(world));
+	EXPECT_RET((rank + size - 1) % size, pldk_left(world));
+	ASSERT_OK(pldk_notify(signal, pldk_right(world), 0, PLDK_NOTIFY_ADD, rank + 1));
+	ASSERT_OK(pldk_wait(signal, 0, PLDK_GE, 1, PT_LONG));
+	ASSERT_OK(pldk_read(signal, 0, &value));
+	EXPECT_EQ(pldk_left(world) + 1, value);
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+}
+
+static void forget_launchers(void)
+{
+	static const char *const names[] = { "SLURM_NTASKS", "SLURM_PROCID", "PMI_SIZE",	"PMI_RANK",
+					     "PMIX_RANK",    "WORLD_SIZE",   "OMPI_COMM_WORLD_SIZE", "RANK",
+					     "PLDK_FD",	     "PLDK_RANK",    "PLDK_NRANKS",	"PLDK_SINGLETON" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unsetenv(names[i]);
+}
+
+/*
+ * pldk_init()
+ */
+
+CHILD(be_alone)
+{
+	struct pldk_domain *world = NULL, *again = PT_POISON_PTR;
+	struct pldk_member member;
+	float sum = 3;
+
+	forget_launchers();
+	ASSERT_OK(pldk_init(&world));
+	EXPECT_EQ(0, pldk_rank(world));
+	EXPECT_EQ(1, pldk_size(world));
+	EXPECT_EQ(0, pldk_left(world));
+	EXPECT_EQ(0, pldk_right(world));
+	EXPECT_STREQ(pt_provider(), pldk_provider(world));
+	EXPECT_OK(pldk_member(world, 0, &member));
+	EXPECT_EQ(PLDK_MEMBER_ALIVE, member.state);
+	EXPECT_EQ(getpid(), member.pid);
+
+	EXPECT_RET(-EEXIST, pldk_init(&again));
+	EXPECT_EQ(PT_POISON_PTR, again);
+
+	EXPECT_OK(pldk_barrier(world, PLDK_FOREVER));
+	EXPECT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PLDK_FOREVER));
+	EXPECT_EQ(3, sum);
+	EXPECT_OK(pldk_finalize(world));
+}
+
+TEST(init_without_a_launcher_is_a_world_of_one)
+{
+	in_child(be_alone, NULL);
+}
+
+struct foreign {
+	const char *variable;
+	const char *value;
+	const char *word;
+};
+
+CHILD(be_started_by_another_launcher)
+{
+	const struct foreign *foreign = arg;
+	struct pldk_domain *world = PT_POISON_PTR;
+
+	forget_launchers();
+	setenv(foreign->variable, foreign->value, 1);
+	EXPECT_RET(-ENOTCONN, pldk_init(&world));
+	EXPECT_SAYS(foreign->word, foreign->value);
+	EXPECT_EQ(PT_POISON_PTR, world);
+
+	setenv("PLDK_SINGLETON", "1", 1);
+	EXPECT_OK(pldk_init(&world));
+	EXPECT_EQ(1, pldk_size(world));
+	EXPECT_OK(pldk_finalize(world));
+}
+
+/* K1: N processes that each say "rank 0 of 1" */
+TEST(init_does_not_believe_in_a_world_of_one_when_another_launcher_says_more)
+{
+	static struct foreign table[] = {
+		{ "SLURM_NTASKS", "4", "SLURM" },
+		{ "PMI_SIZE", "3", "PMI" },
+		{ "OMPI_COMM_WORLD_SIZE", "17", "OMPI" },
+		{ "WORLD_SIZE", "2", "WORLD_SIZE" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		in_child(be_started_by_another_launcher, &table[i]);
+}
+
+CHILD(be_one_task_of_slurm)
+{
+	struct pldk_domain *world = NULL;
+
+	forget_launchers();
+	setenv("SLURM_NTASKS", "1", 1);
+	ASSERT_OK(pldk_init(&world));
+	EXPECT_OK(pldk_finalize(world));
+}
+
+TEST(init_under_a_launcher_of_one_task_is_a_world_of_one)
+{
+	in_child(be_one_task_of_slurm, NULL);
+}
+
+CHILD(have_a_bad_variable)
+{
+	const struct foreign *bad = arg;
+	struct pldk_domain *world = PT_POISON_PTR;
+
+	forget_launchers();
+	setenv(bad->variable, bad->value, 1);
+	EXPECT_RET(strcmp(bad->variable, "PLDK_CHECK") ? -EINVAL : -EOPNOTSUPP, pldk_init(&world));
+	EXPECT_SAYS(bad->variable, bad->value);
+	EXPECT_EQ(PT_POISON_PTR, world);
+}
+
+TEST(init_refuses_a_bad_variable_and_names_it)
+{
+	static struct foreign table[] = {
+		{ "PLDK_PROVIDER", "tcp", "" },	    { "PLDK_RING", "100", "" },	     { "PLDK_RING", "4096", "" },
+		{ "PLDK_SPIN_US", "fast", "" },	    { "PLDK_TIMEOUT_MS", "5s", "" }, { "PLDK_DEADLOCK", "maybe", "" },
+		{ "PLDK_INIT_TIMEOUT_MS", "x", "" }, { "PLDK_SHM_FAR", "some", "" },  { "PLDK_LOG", "loud", "" },
+		{ "PLDK_CHECK", "race", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		in_child(have_a_bad_variable, &table[i]);
+}
+
+struct by_env {
+	int fd;
+	int rank;
+	int nranks;
+	const char *tag;
+	int expected;
+};
+
+CHILD(init_by_env)
+{
+	const struct by_env *env = arg;
+	struct pldk_domain *world = PT_POISON_PTR;
+	char text[16];
+
+	forget_launchers();
+	snprintf(text, sizeof(text), "%d", env->fd);
+	setenv("PLDK_FD", text, 1);
+	snprintf(text, sizeof(text), "%d", env->rank);
+	setenv("PLDK_RANK", text, 1);
+	snprintf(text, sizeof(text), "%d", env->nranks);
+	setenv("PLDK_NRANKS", text, 1);
+	if (env->tag)
+		setenv("PLDK_TAG", env->tag, 1);
+	EXPECT_RET(env->expected, pldk_init(&world));
+	if (env->expected == -EPROTO)
+		EXPECT_SAYS("PLDK_TAG", "alpha", "beta", "rank 0|rank 1");
+	if (env->expected) {
+		EXPECT_EQ(PT_POISON_PTR, world);
+		return;
+	}
+	EXPECT_EQ(env->rank, pldk_rank(world));
+	EXPECT_EQ(env->nranks, pldk_size(world));
+	hello(_metadata, world, env->rank, env->nranks, NULL);
+	EXPECT_OK(pldk_finalize(world));
+}
+
+/* One process a rank, all by pldk_init(). */
+static void init_all(struct __test_metadata *_metadata, struct by_env *envs, int nranks)
+{
+	pid_t pids[8];
+	int fd = -1, status;
+
+	ASSERT_OK(pldk_world_create(nranks, NULL, &fd));
+	for (int r = 0; r < nranks; r++) {
+		envs[r].fd = fd;
+		envs[r].rank = r;
+		envs[r].nranks = nranks;
+		pids[r] = fork();
+		if (!pids[r]) {
+			in_child(init_by_env, &envs[r]);
+			_exit(!_metadata->passed);
+		}
+	}
+	for (int r = 0; r < nranks; r++) {
+		waitpid(pids[r], &status, 0);
+		EXPECT_EQ(0, status) TH_LOG("rank %d", r);
+	}
+	close(fd);
+}
+
+TEST(init_joins_the_world_that_a_launcher_made)
+{
+	init_all(_metadata, (struct by_env[4]){ { .tag = "v1" }, { .tag = "v1" }, { .tag = "v1" }, { .tag = "v1" } },
+		 4);
+}
+
+/* A16: "only a subset of ranks is submitting": different programs */
+TEST(init_of_ranks_with_different_tags_fails_on_all_and_says_both)
+{
+	init_all(_metadata, (struct by_env[2]){ { .tag = "alpha", .expected = -EPROTO },
+						{ .tag = "beta", .expected = -EPROTO } }, 2);
+}
+
+/*
+ * Making a world
+ */
+
+TEST(world_create_checks_its_arguments)
+{
+	static const int twice[] = { 4, 5, 4 }, negative[] = { 0, -7 };
+	static const struct {
+		int nranks;
+		const int *ids;
+		const char *word;
+	} table[] = {
+		{ 0, NULL, "0" },	{ -1, NULL, "-1" },	 { PLDK_MAX_RANKS + 1, NULL, "1024" },
+		{ 3, twice, "4" },	{ 2, negative, "-7" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+		int fd = 12345, fds = pt_fds();
+
+		options.device_ids = table[i].ids;
+		EXPECT_RET(-EINVAL, pldk_world_create(table[i].nranks, &options, &fd));
+		EXPECT_SAYS(table[i].word);
+		EXPECT_EQ(12345, fd);
+		EXPECT_EQ(fds, pt_fds());
+	}
+}
+
+TEST(world_create_refuses_a_null_output_and_an_unknown_provider)
+{
+	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+	int fd = 12345;
+
+	EXPECT_RET(-EINVAL, pldk_world_create(2, NULL, NULL));
+	options.provider = "telepathy";
+	EXPECT_RET(-EINVAL, pldk_world_create(2, &options, &fd));
+	EXPECT_SAYS("telepathy", "shm", "dev");
+	EXPECT_EQ(12345, fd);
+}
+
+CHILD(have_no_right_to_dev)
+{
+	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+	int fd = 12345;
+
+	(void)arg;
+	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
+		return; /* not root: whoever this is must be able to read the answer too */
+	options.provider = "dev";
+	EXPECT_RET(-EPERM, pldk_world_create(2, &options, &fd));
+	EXPECT_SAYS("/dev/pld", "65534", "group pld|pld", "shm");
+	EXPECT_EQ(12345, fd);
+	/* The advice is good. */
+	options.provider = "shm";
+	EXPECT_OK(pldk_world_create(2, &options, &fd));
+}
+
+/* C11, J11: the same diagnostics for all users, and advice that works */
+TEST(a_device_that_cannot_be_opened_is_explained_with_advice_that_works)
+{
+	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+	struct stat st;
+	int fd = 12345;
+
+	if (stat("/dev/pld", &st)) {
+		options.provider = "dev";
+		EXPECT_RET(-ENODEV, pldk_world_create(2, &options, &fd));
+		EXPECT_SAYS("/dev/pld", "shm");
+		EXPECT_EQ(12345, fd);
+		options.provider = "shm";
+		ASSERT_OK(pldk_world_create(2, &options, &fd));
+		close(fd);
+		return;
+	}
+	if ((st.st_mode & 07) || geteuid())
+		SKIP(return, "/dev/pld has mode %o and this is uid %d", st.st_mode & 0777, geteuid());
+	in_child(have_no_right_to_dev, NULL);
+}
+
+TEST(world_descriptor_is_close_on_exec)
+{
+	int fd = -1;
+
+	ASSERT_OK(pldk_world_create(1, NULL, &fd));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	close(fd);
+}
+
+TEST(world_of_the_most_ranks_can_be_made)
+{
+	int fd = -1;
+
+	ASSERT_OK(pldk_world_create(PLDK_MAX_RANKS, NULL, &fd));
+	close(fd);
+}
+
+/*
+ * Joining it
+ */
+
+TEST(join_checks_descriptor_rank_and_output)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+	int null = open("/dev/null", O_RDWR), fd = -1;
+
+	ASSERT_OK(pldk_world_create(2, NULL, &fd));
+	EXPECT_RET(-EBADF, pldk_world_join(-1, 0, PLDK_TRY, &world));
+	EXPECT_RET(-EBADF, pldk_world_join(null, 0, PLDK_TRY, &world));
+	EXPECT_RET(-EBADF, pldk_world_join(9999, 0, PLDK_TRY, &world));
+	EXPECT_RET(-EINVAL, pldk_world_join(fd, -1, PLDK_TRY, &world));
+	EXPECT_SAYS("-1", "2");
+	EXPECT_RET(-EINVAL, pldk_world_join(fd, 2, PLDK_TRY, &world));
+	EXPECT_RET(-EINVAL, pldk_world_join(fd, 0, PLDK_TRY, NULL));
+	EXPECT_EQ(PT_POISON_PTR, world);
+	ASSERT_OK(pldk_world_join(fd, 0, PLDK_TRY, &world));
+	EXPECT_OK(pldk_finalize(world));
+	close(null);
+	close(fd);
+}
+
+CHILD(take_a_taken_rank)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+
+	EXPECT_RET(*(int *)arg, pldk_world_join(*((int *)arg + 1), 0, PLDK_TRY, &world));
+	EXPECT_SAYS("rank 0");
+	EXPECT_EQ(PT_POISON_PTR, world);
+}
+
+/* B9: nobody takes a rank for another's, alive or gone */
+TEST(join_as_a_rank_that_is_alive_or_gone_is_refused)
+{
+	struct pldk_domain *world = NULL;
+	int args[2] = { -EEXIST, -1 };
+
+	ASSERT_OK(pldk_world_create(2, NULL, &args[1]));
+	ASSERT_OK(pldk_world_join(args[1], 0, PLDK_TRY, &world));
+	in_child(take_a_taken_rank, args);
+	EXPECT_OK(pldk_finalize(world));
+	args[0] = -ESTALE;
+	in_child(take_a_taken_rank, args);
+	close(args[1]);
+}
+
+RANK(join_only)
+{
+	(void)world;
+}
+
+TEST(join_times_out_and_names_exactly_the_missing_ranks)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+	struct pt_run run = { .nranks = 5, .body = join_only, .limit_ms = 5000 };
+	int64_t start;
+
+	pt_create(_metadata, &run);
+	start = pt_now();
+	EXPECT_RET(-ETIMEDOUT, pldk_world_join(run.fd, 0, PLDK_MS(150), &world));
+	EXPECT_GE(pt_ms_since(start), 149);
+	EXPECT_LT(pt_ms_since(start), pt_slow_ms(1500));
+	EXPECT_SAYS("1", "2", "3", "4");
+	EXPECT_EQ(PT_POISON_PTR, world);
+	close(run.fd);
+}
+
+CHILD(miss_one)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+
+	EXPECT_RET(-ETIMEDOUT, pldk_world_join(*(int *)arg, *((int *)arg + 1), PLDK_MS(pt_slow_ms(400)), &world));
+	EXPECT_SAYS("rank 2|ranks 2|missing: 2|2 of", "missing|not joined|absent|not arrived");
+	for (int r = 0; r < 4; r++) {
+		char word[16];
+
+		snprintf(word, sizeof(word), "rank %d", r);
+		if (r != 2 && r != *((int *)arg + 1)) {
+			EXPECT_EQ(NULL, strstr(pldk_last_error(), word)) TH_LOG("%s", pldk_last_error());
+		}
+	}
+	EXPECT_EQ(PT_POISON_PTR, world);
+}
+
+/* K7: init hang, found by adding prints */
+TEST(join_of_three_of_four_names_the_fourth)
+{
+	int fd = -1, status;
+	pid_t pids[4];
+
+	ASSERT_OK(pldk_world_create(4, NULL, &fd));
+	for (int r = 0; r < 4; r++) {
+		if (r == 2)
+			continue;
+		pids[r] = fork();
+		if (!pids[r]) {
+			in_child(miss_one, ((int[]){ fd, r }));
+			_exit(!_metadata->passed);
+		}
+	}
+	for (int r = 0; r < 4; r++) {
+		if (r == 2)
+			continue;
+		waitpid(pids[r], &status, 0);
+		EXPECT_EQ(0, status) TH_LOG("rank %d", r);
+	}
+	close(fd);
+}
+
+/* A12: a rank that ends before it joins */
+TEST(join_fails_when_the_launcher_says_that_a_rank_never_came)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+	int fd = -1;
+
+	ASSERT_OK(pldk_world_create(3, NULL, &fd));
+	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, 3, 0));
+	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, -1, 0));
+	EXPECT_RET(-EBADF, pldk_world_mark_dead(-1, 1, 0));
+	if (!pt_is_dev()) { /* the kernel believes what it sees only */
+		EXPECT_OK(pldk_world_mark_dead(fd, 1, 3 << 8));
+		EXPECT_RET(-EOWNERDEAD, pldk_world_join(fd, 0, PT_LONG, &world));
+		EXPECT_SAYS("rank 1", "3");
+		EXPECT_EQ(PT_POISON_PTR, world);
+	}
+	close(fd);
+}
+
+TEST(join_of_a_poisoned_world_is_cancelled)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+	int fd = -1;
+
+	ASSERT_OK(pldk_world_create(2, NULL, &fd));
+	EXPECT_RET(-EBADF, pldk_world_poison(-1, 7));
+	EXPECT_OK(pldk_world_poison(fd, 7));
+	EXPECT_RET(-ECANCELED, pldk_world_join(fd, 0, PT_LONG, &world));
+	EXPECT_SAYS("7");
+	EXPECT_EQ(PT_POISON_PTR, world);
+	close(fd);
+}
+
+TEST(hello_in_worlds_of_one_to_nine)
+{
+	for (int size = 1; size <= 9; size++)
+		run_ranks(size, hello, NULL);
+}
+
+/* P3: works to 127, unreproducible errors at 256 */
+TEST(hello_at_the_usual_limits)
+{
+	static const int sizes[] = { 128, 129, 256, 257 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (pt_is_dev() && pt_scale() < 100 && sizes[i] > 129)
+			break;
+		if (pt_is_dev())
+			run_ranks(sizes[i], hello, NULL);
+		else
+			run_threads(sizes[i], hello, NULL);
+	}
+}
+
+/*
+ * What a rank knows
+ */
+
+RANK(know_devices)
+{
+	static const int ids[] = { 9, 4, 5 };
+
+	for (int r = 0; r < size; r++)
+		EXPECT_RET(ids[r], pldk_device(world, r));
+	EXPECT_RET(-EINVAL, pldk_device(world, -1));
+	EXPECT_RET(-EINVAL, pldk_device(world, size));
+	EXPECT_RET(-EINVAL, pldk_device(NULL, 0));
+	hello(_metadata, world, rank, size, arg);
+}
+
+TEST(device_ids_need_not_start_at_zero_nor_be_in_order)
+{
+	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+	struct pt_run run = { .nranks = 3, .body = know_devices, .options = &options };
+
+	options.device_ids = (const int[]){ 9, 4, 5 };
+	pt_start(_metadata, &run);
+	pt_finish(_metadata, &run);
+}
+
+RANK(know_members)
+{
+	struct pldk_member member;
+
+	for (int r = 0; r < size; r++) {
+		memset(&member, 0xee, sizeof(member));
+		ASSERT_OK(pldk_member(world, r, &member));
+		EXPECT_EQ(PLDK_MEMBER_ALIVE, member.state);
+		EXPECT_EQ(r, member.device_id);
+		EXPECT_GT(member.pid, 0);
+		EXPECT_GE(member.cpu, 0);
+		if (r == rank) {
+			EXPECT_EQ(getpid(), member.pid);
+		}
+		if (r != rank) {
+			EXPECT_EQ(pt_is_far() && r % 2, member.is_far) TH_LOG("rank %d of rank %d", r, rank);
+		}
+	}
+	member.pid = 4711;
+	EXPECT_RET(-EINVAL, pldk_member(world, size, &member));
+	EXPECT_RET(-EINVAL, pldk_member(world, -1, &member));
+	EXPECT_RET(-EINVAL, pldk_member(NULL, 0, &member));
+	EXPECT_RET(-EINVAL, pldk_member(world, 0, NULL));
+	EXPECT_EQ(4711, member.pid);
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+	if (rank == 1)
+		return; /* finalises */
+	ASSERT_TRUE(pt_until(!pldk_member(world, 1, &member) && member.state == PLDK_MEMBER_FINALISED, 5000));
+}
+
+TEST(member_tells_state_pid_and_device)
+{
+	run_ranks(3, know_members, NULL);
+}
+
+TEST(queries_of_nothing_are_errors_not_crashes)
+{
+	EXPECT_RET(-EINVAL, pldk_rank(NULL));
+	EXPECT_RET(-EINVAL, pldk_size(NULL));
+	EXPECT_RET(-EINVAL, pldk_left(NULL));
+	EXPECT_RET(-EINVAL, pldk_right(NULL));
+	EXPECT_RET(-EINVAL, pldk_abort(NULL, 0));
+	EXPECT_RET(-EINVAL, pldk_init(NULL));
+	EXPECT_RET(-EINVAL, pldk_limits(NULL, &(struct pldk_limits){ 0 }));
+	EXPECT_RET(-EINVAL, pldk_barrier(NULL, PLDK_TRY));
+	EXPECT_RET(-EINVAL, pldk_flush(NULL, 0, PLDK_TRY));
+	EXPECT_RET(-EINVAL, pldk_fence(NULL, 0));
+	EXPECT_OK(pldk_finalize(NULL));
+	EXPECT_EQ(0, pldk_dtype_size(0));
+	EXPECT_EQ(0, pldk_dtype_size(99));
+	EXPECT_STREQ("?", pldk_dtype_name(99));
+	EXPECT_STREQ("FP32", pldk_dtype_name(PLDK_FP32));
+	EXPECT_STREQ("?", pldk_event_name(9999));
+	EXPECT_STREQ(PLDK_VERSION, pldk_version());
+	EXPECT_STREQ(pldk_strerror(EDEADLK), pldk_strerror(-EDEADLK));
+	EXPECT_NE(NULL, pldk_strerror(123456));
+	EXPECT_NE(NULL, pldk_last_error());
+}
+
+/*
+ * Two worlds, no ptrace, no clock
+ */
+
+RANK(use_two_worlds)
+{
+	struct pldk_domain *other = NULL;
+	struct pldk_window *here, *there;
+
+	ASSERT_OK(pldk_world_join(*(int *)arg, size - 1 - rank, PT_LONG, &other));
+	here = pt_signal(_metadata, world, 2);
+	there = pt_signal(_metadata, other, 2);
+	EXPECT_EQ(world, pldk_window_domain(here));
+	EXPECT_EQ(other, pldk_window_domain(there));
+	for (int round = 1; round <= 100; round++) {
+		int64_t value = 0;
+
+		ASSERT_OK(pldk_notify(here, pldk_right(world), 0, PLDK_NOTIFY_SET, round));
+		ASSERT_OK(pldk_notify(there, pldk_right(other), 0, PLDK_NOTIFY_SET, -round));
+		ASSERT_OK(pldk_wait(there, 0, PLDK_LE, -round, PT_LONG));
+		ASSERT_OK(pldk_wait(here, 0, PLDK_GE, round, PT_LONG));
+		ASSERT_OK(pldk_read(here, 0, &value));
+		EXPECT_GT(value, 0);
+		ASSERT_OK(pldk_barrier(round % 2 ? world : other, PT_LONG));
+	}
+	EXPECT_OK(pldk_finalize(other));
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+}
+
+/* K3: two communicators in one process collide on names */
+TEST(two_worlds_in_the_same_processes_do_not_meet)
+{
+	int fd = -1;
+
+	ASSERT_OK(pldk_world_create(3, NULL, &fd));
+	run_ranks(3, use_two_worlds, &fd);
+	close(fd);
+}
+
+/* Forbid what a container without CAP_SYS_PTRACE forbids. */
+static int forbid_ptrace(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { .len = ARRAY_SIZE(filter), .filter = filter };
+
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+RANK(work_without_ptrace)
+{
+	struct pldk_window *window = pt_window(_metadata, world, 4096);
+	struct pldk_dtensor view = pt_view(_metadata, window, PLDK_INT32, 8);
+	int32_t mine[8], got[8];
+	struct pldk_tensor from = pt_tensor(_metadata, mine, PLDK_INT32, 8);
+	struct pldk_tensor to = pt_tensor(_metadata, got, PLDK_INT32, 8);
+	int64_t sum = rank;
+
+	for (int i = 0; i < 8; i++)
+		mine[i] = rank << 24 | i;
+	ASSERT_OK(pldk_put(&view, pldk_right(world), &from, NULL, NULL));
+	ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+	EXPECT_EQ(size * (size - 1) / 2, sum);
+	ASSERT_OK(pldk_get(&to, &view, rank, NULL, NULL));
+	for (int i = 0; i < 8; i++) {
+		EXPECT_EQ(pldk_left(world) << 24 | i, got[i]);
+	}
+	hello(_metadata, world, rank, size, arg);
+}
+
+/* J1: process_vm_readv needs ptrace rights */
+TEST(everything_works_without_any_right_to_trace)
+{
+	if (forbid_ptrace())
+		SKIP(return, "seccomp is not to be had: %s", strerror(errno));
+	run_ranks(3, work_without_ptrace, NULL);
+}
+
+/* K4: a clock jump must not matter */
+RANK(never_ask_the_wall_clock)
+{
+	struct pldk_window *signal;
+	int64_t start = pt_now();
+
+	hello(_metadata, world, rank, size, arg);
+	signal = pt_signal(_metadata, world, 1);
+	EXPECT_RET(-ETIMEDOUT, pldk_wait(signal, 0, PLDK_GE, 1, PLDK_MS(30)));
+	EXPECT_GE(pt_ms_since(start), 29);
+	EXPECT_EQ(0, atomic_load(&wall_clock_looks));
+}
+
+TEST(the_wall_clock_is_never_asked)
+{
+	run_ranks(2, never_ask_the_wall_clock, NULL);
+	EXPECT_EQ(0, atomic_load(&wall_clock_looks));
+}
+
+/*
+ * The token
+ */
+
+CHILD(join_by_token)
+{
+	struct pldk_domain *world = NULL;
+
+	ASSERT_OK(pldk_world_join_token(arg, 1, PT_LONG, &world));
+	hello(_metadata, world, 1, 2, NULL);
+	EXPECT_OK(pldk_finalize(world));
+}
+
+CHILD(join_beside_the_token)
+{
+	struct pldk_domain *world = NULL;
+
+	ASSERT_OK(pldk_world_join(*(int *)arg, 0, PT_LONG, &world));
+	hello(_metadata, world, 0, 2, NULL);
+	EXPECT_OK(pldk_finalize(world));
+}
+
+/* J7: who can share memory is decided by trying */
+TEST(a_token_opens_the_world_on_dev_and_does_not_exist_on_shm)
+{
+	struct pldk_domain *world = PT_POISON_PTR;
+	uint8_t token[16] = { 0 }, other[16];
+	int fd = -1, status;
+	pid_t pid;
+
+	ASSERT_OK(pldk_world_create(2, NULL, &fd));
+	if (!pt_is_dev()) {
+		EXPECT_RET(-EOPNOTSUPP, pldk_world_token(fd, token));
+		EXPECT_RET(-EOPNOTSUPP, pldk_world_join_token(token, 0, PLDK_TRY, &world));
+		close(fd);
+		return;
+	}
+	EXPECT_RET(-EBADF, pldk_world_token(-1, token));
+	ASSERT_OK(pldk_world_token(fd, token));
+	memcpy(other, token, sizeof(other));
+	other[3] ^= 1;
+	EXPECT_RET(-ENOENT, pldk_world_join_token(other, 1, PLDK_TRY, &world));
+	EXPECT_SAYS("/dev/pld");
+	pid = fork();
+	if (!pid) {
+		in_child(join_by_token, token);
+		_exit(!_metadata->passed);
+	}
+	in_child(join_beside_the_token, &fd);
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	close(fd);
+}
+
+/*
+ * Nothing is left
+ */
+
+RANK(leak_nothing)
+{
+	hello(_metadata, world, rank, size, arg);
+}
+
+/* B5, B11: 100,000 files in /dev/shm after successful runs */
+TEST(two_thousand_worlds_leave_no_file_no_descriptor_no_mapping)
+{
+	static const char *const places[] = { "/dev/shm", "/tmp", "/run" };
+	bool is_private = !unshare(CLONE_NEWUSER | CLONE_NEWNS) || !unshare(CLONE_NEWNS);
+	int before[ARRAY_SIZE(places)], fds, maps;
+	long rounds = pt_rounds(2000);
+
+	is_private = is_private && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		is_private = is_private && !mount("none", places[i], "tmpfs", 0, NULL);
+		before[i] = pt_entries(places[i]);
+	}
+	if (!is_private)
+		TH_LOG("no mount namespace to be had: /dev/shm only");
+	run_ranks(4, leak_nothing, NULL);
+	fds = pt_fds();
+	maps = pt_maps(NULL, NULL);
+	for (long i = 0; i < rounds; i++)
+		run_ranks(4, leak_nothing, NULL);
+	EXPECT_EQ(fds, pt_fds());
+	EXPECT_GE(maps + 2, pt_maps(NULL, NULL));
+	for (size_t i = 0; i < (is_private ? ARRAY_SIZE(places) : 1); i++) {
+		EXPECT_EQ(before[i], pt_entries(places[i])) TH_LOG("%s", places[i]);
+	}
+}
+
+TEST(join_and_finalize_in_one_process_leak_nothing)
+{
+	int fds = 0, maps = 0;
+
+	for (int round = 0; round < 100; round++) {
+		struct pldk_domain *world = NULL;
+		int fd = -1;
+
+		ASSERT_OK(pldk_world_create(1, NULL, &fd));
+		ASSERT_OK(pldk_world_join(fd, 0, PT_LONG, &world));
+		close(fd);
+		hello(_metadata, world, 0, 1, NULL);
+		pt_window(_metadata, world, 100000);
+		EXPECT_OK(pldk_finalize(world));
+		if (round == 5) {
+			fds = pt_fds();
+			maps = pt_maps(NULL, NULL);
+		}
+	}
+	EXPECT_EQ(fds, pt_fds());
+	EXPECT_GE(maps + 2, pt_maps(NULL, NULL));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#
+# pldctl ps: jobs are seen from outside while they run, with the right numbers, and are gone when they are gone.
+# Runs on the provider that PLDK_PROVIDER names. PLDK_TOOLS and PLDK_BUILD say where the programs are.
+
+# shellcheck disable=SC2317 # functions that "is" calls
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+tools=${PLDK_TOOLS:-$here/../tools}
+work=$(mktemp -d)
+out=$work/out list=$work/list
+job='' count=0 failed=0
+trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$work"' EXIT
+
+echo "TAP version 13"
+for helper in "$here/pldrun_helper" "${PLDK_BUILD:-$here/../build}/selftests/pldrun_helper" missing; do
+	[ ! -x "$helper" ] || break
+done
+if [ ! -x "$tools/pldctl" ] || [ "$helper" = missing ]; then
+	echo "1..0 # SKIP $tools/pldctl or pldrun_helper is not built"
+	exit 4
+fi
+
+is() {
+	local name=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		sed 's/^/# /' "$list.job" 2>/dev/null | head -n 40 | cut -c 1-200
+		echo "not ok $count - $name"
+		failed=1
+	fi
+}
+
+# start ARGUMENT...: pldrun in the background.
+start() {
+	"$tools/pldrun" -q --timeout 60 "$@" >"$out" 2>&1 </dev/null &
+	job=$!
+}
+
+stop() {
+	kill -9 "$job"
+	wait "$job" 2>/dev/null
+	job=''
+}
+
+# shows TEXT...: does the part of the list that is about our job have a line for each extended regular expression?
+shows() {
+	local text
+	"$tools/pldctl" ps >"$list" || return 1
+	sed -n "/pid $job /,/^domain/p" "$list" >"$list.job"
+	for text; do
+		grep -qE -- "$text" "$list.job" || return 1
+	done
+}
+
+# Until shows succeeds; ten seconds at most.
+comes_to_show() {
+	local tries=0
+	until shows "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || return 1
+		sleep 0.05
+	done
+}
+
+usage_error() {
+	local code=0
+	"$tools/pldctl" "$@" >"$list" 2>&1 || code=$?
+	[ "$code" = 2 ] && [ "$(wc -l <"$list")" = 1 ]
+}
+
+is "needs a command" usage_error
+is "refuses an unknown command" usage_error explode
+is "refuses an unknown option" usage_error ps --bogus
+is "refuses an argument" usage_error ps everything
+helps() { "$tools/pldctl" --help >"$list" && grep -q '^  ps ' "$list" && "$tools/pldctl" ps --help >"$list" && grep -q -- --json "$list"; }
+is "--help names the commands and their options" helps
+
+start -n 4 "$helper" 2:sleep=60000 init
+is "shows who has not joined" comes_to_show 'joined 3/4, missing rank 2' '^ +2 absent' '^ +0 alive'
+stop
+
+start -n 3 --device 5,6,9 "$helper" init window=12288 signal 2:sleep=60000 wait
+is "shows ranks with their devices" comes_to_show 'joined 3/3' '^ +0 alive +[0-9]+ +5 ' '^ +2 alive +[0-9]+ +9 '
+is "shows windows with their sizes and who has them open" comes_to_show '^ +[0-9]+ data +12288 +3 ' '^ +[0-9]+ signal +[0-9]+ +3 '
+is "shows waiters: cell, expected and seen" comes_to_show '^ +1 +[0-9]+ +[0-9]+ +0 >= 42 +0 +any +[0-9.]+s'
+
+json_is_true() {
+	command -v python3 >/dev/null || return 0
+	"$tools/pldctl" ps --json >"$list" && python3 - "$job" "$list" <<'PYTHON'
+import json, sys
+job, path = int(sys.argv[1]), sys.argv[2]
+domains = [d for d in json.load(open(path))["domains"] if d["pid"] == job and d["parent"] is None]
+assert len(domains) == 1, domains
+d = domains[0]
+assert (d["nranks"], d["joined"], d["missing"], d["dead"], d["first_dead"]) == (3, 3, [], 0, None), d
+assert [r["device"] for r in d["ranks"]] == [5, 6, 9], d["ranks"]
+assert all(r["state"] == "alive" and r["pid"] > 0 for r in d["ranks"]), d["ranks"]
+data = [w for w in d["windows"] if w["kind"] == "data" and w["bytes"] == 12288]
+assert len(data) == 1 and data[0]["opened"] == 3, d["windows"]
+assert d["window_count"] == len(d["windows"]) and d["bytes"] >= 3 * 12288, d
+waits = [w for w in d["waiters"] if w["expected"] == 42]
+assert sorted(w["rank"] for w in waits) == [0, 1], d["waiters"]
+assert all(w["cmp"] == ">=" and w["seen"] == 0 and w["from"] is None and w["seconds"] >= 0 for w in waits), waits
+PYTHON
+}
+is "--json has the same facts" json_is_true
+stop
+is_gone() { "$tools/pldctl" ps >"$list" && ! grep -q "pid $pid " "$list"; }
+start -n 2 "$helper" init sleep=60000
+pid=$job
+comes_to_show 'joined 2/2'
+stop
+comes_to_be_gone() {
+	for _ in $(seq 200); do
+		! is_gone || return 0
+		sleep 0.05
+	done
+	return 1
+}
+is "a killed job is gone from the list" comes_to_be_gone
+
+start -n 2 "$helper" init 1:abort=77 sleep=60000
+is "shows an abort" comes_to_show 'aborted( by rank 1)? with code 77'
+stop
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	start -n 1 "$helper" init sleep=60000
+	comes_to_show 'joined 1/1'
+	hides() { setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/pldctl" ps >"$list" && ! grep -q "pid $job " "$list" && grep -q 'were not looked at' "$list"; }
+	is "does not show other users' jobs, and says so" hides
+	stop
+fi
+
+echo "1..$count"
+exit $failed

@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#
+# pldrun: every rule of its exit code, what it says last, what it does with output, and that nothing stays behind.
+# Runs on the provider that PLDK_PROVIDER names. PLDK_TOOLS and PLDK_BUILD say where the programs are.
+
+# shellcheck disable=SC2016,SC2086,SC2317 # words for the ranks' shell; lists; functions that "is" calls
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+pldrun=${PLDK_TOOLS:-$here/../tools}/pldrun
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=$work/out err=$work/err
+count=0 failed=0
+
+echo "TAP version 13"
+for helper in "$here/pldrun_helper" "${PLDK_BUILD:-$here/../build}/selftests/pldrun_helper" missing; do
+	[ ! -x "$helper" ] || break
+done
+if [ ! -x "$pldrun" ] || [ "$helper" = missing ]; then
+	echo "1..0 # SKIP $pldrun or pldrun_helper is not built"
+	exit 4
+fi
+
+# is NAME COMMAND...: a test that passes if the command succeeds.
+is() {
+	local name=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		sed 's/^/# stdout: /' "$out" | head -n 20 | cut -c 1-200
+		sed 's/^/# stderr: /' "$err" | head -n 40 | cut -c 1-200
+		echo "not ok $count - $name"
+		failed=1
+	fi
+}
+
+# run CODE ARGUMENT...: does pldrun end with this code, in less than limit milliseconds?
+limit=20000
+run() {
+	local want=$1 code=0 start
+	shift
+	start=$(date +%s%N)
+	timeout -k 1 30 "$pldrun" "$@" >"$out" 2>"$err" </dev/null || code=$?
+	took=$((($(date +%s%N) - start) / 1000000))
+	[ "$code" = "$want" ] && [ $took -lt $limit ] && return
+	echo "# pldrun $*: exit code $code after $took ms, expected $want in less than $limit ms"
+	return 1
+}
+
+last_says() { tail -n 1 "$err" | grep -qE -- "$1"; }
+says() { grep -qE -- "$1" "$err"; }
+one_line() { [ "$(wc -l <"$err")" = 1 ]; }
+usage_error() { run 125 "$@" && one_line && [ ! -s "$out" ]; }
+
+# Is no process of these left? A zombie is none: its new parent reaps it when it likes.
+is_gone() {
+	local pid state tries=0
+	for pid; do
+		while state=$(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) && [ -n "$state" ] && [ "$state" != Z ]; do
+			tries=$((tries + 1))
+			[ $tries -lt 200 ] || return 1
+			sleep 0.01
+		done
+	done
+}
+
+# start ARGUMENT...: pldrun in the background; its pid is in $job.
+start() {
+	"$pldrun" --timeout 30 "$@" >"$out" 2>"$err" </dev/null &
+	job=$!
+}
+
+# Wait until a line with this text came.
+await() {
+	local tries=0
+	until grep -qE -- "$1" "$out"; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || return 1
+		sleep 0.02
+	done
+}
+
+ends_with() {
+	local code=0
+	wait "$job" || code=$?
+	[ $code = "$1" ] && return
+	echo "# exit code $code, expected $1"
+	return 1
+}
+
+# Usage errors: 125, one line, nothing started.
+is "needs -n" usage_error true
+is "and says so" says "-n is required"
+is "refuses 0 ranks" usage_error -n 0 true
+is "refuses a word for -n" usage_error -n four true
+is "refuses more ranks than there may be" usage_error -n 1025 true
+is "needs a program" usage_error -n 2
+is "refuses an unknown option" usage_error -n 2 --bogus true
+is "and an unknown letter" usage_error -n 2 -z true
+is "refuses an option without its argument" usage_error -n
+is "refuses -n and --device that disagree" usage_error -n 2 --device 4,5,6 true
+is "refuses a device twice" usage_error --device 4,4 true
+is "refuses a device that is no number" usage_error --device 4,x true
+is "refuses a provider that does not exist" usage_error -n 1 --provider tcp true
+is "refuses a timeout of nothing" usage_error -n 1 --timeout 0 true
+is "says that checked mode is not there" usage_error -n 1 --check true
+is "refuses a map file that is not there" usage_error -n 1 --map "$work/none" true
+echo "0 zero" >"$work/map"
+is "refuses a map file with a wrong line" usage_error -n 1 --map "$work/map" true
+is "and names the line" says "map:1:"
+help_is_whole() {
+	run 0 --help && for option in ranks device provider timeout grace map no-bind no-prefix check verbose quiet help-env; do
+		grep -q -- "--$option" "$out" || return 1
+	done
+}
+is "--help names every option" help_is_whole
+env_is_whole() { run 0 --help-env && grep -q PLDK_TIMEOUT_MS "$out" && grep -q PLDK_RANK "$out"; }
+is "--help-env names the variables" env_is_whole
+
+# Exit codes.
+is "0 when all ranks end well" run 0 -n 3 "$helper" init gather finalize
+is "0 for programs that know nothing of pldk" run 0 -n 3 true
+is "the code of the rank that failed" run 7 -n 3 "$helper" init gather finalize 1:exit=7
+is "and its name in the last line" last_says '^pldrun: first failure: rank 1 \(pid [0-9]+\) exited with code 7'
+is "and a table of last states" says '^pldrun:     2 .* (finalised|runs|waits)'
+is "128 + N for a POSIX signal" run 139 -n 2 "$helper" init 1:raise=11 gather
+is "and the signal's name" last_says '^pldrun: first failure: rank 1 .* killed by SIGSEGV'
+is "137 for SIGKILL" run 137 -n 2 "$helper" init 0:raise=9 gather
+is "127 for a program that is not there" run 127 -n 2 "$work/none"
+is "and names a rank" last_says '^pldrun: first failure: rank 0: cannot run .*No such file'
+touch "$work/plain"
+is "126 for a file that may not be executed" run 126 -n 2 "$work/plain"
+is "66 passes through" run 66 -n 2 "$helper" 0:exit=66
+is "124 for a timeout" run 124 -n 2 --timeout 0.3 sleep 20
+is "and says so" last_says '^pldrun: timeout after 0.3 s'
+is "a timeout names who never joined" run 124 -n 3 --timeout 0.7 "$helper" 2:sleep=20000 init
+is "by number" last_says 'never joined: rank 2$'
+
+# Who was first?
+limit=1000
+is "a rank that returns 1 during the others' allgather ends the job within a second" \
+	run 1 -n 4 "$helper" init 1:exit=1 gather finalize
+is "and is named, not its victims" last_says '^pldrun: first failure: rank 1 .* exited with code 1$'
+is "a rank that exits with 0 without finalising has failed" run 1 -n 3 "$helper" init 2:exit=0 gather finalize
+is "and is named" last_says '^pldrun: first failure: rank 2 .* exited with code 0 without pldk_finalize'
+is "a rank that ends well without joining, while others wait, has failed" run 1 -n 3 "$helper" 1:exit=0 init gather finalize
+is "and is named too" last_says '^pldrun: first failure: rank 1 .* before it joined'
+is "a rank that aborts is first even if it ends last" \
+	run 5 -n 3 "$helper" init 0:abort=5 0:sleep=100 0:exit=5 gather finalize
+is "and is named as well" last_says '^pldrun: first failure: rank 0 .* exited with code 5'
+many_rounds() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		run 3 -n 6 "$helper" init gather 4:exit=3 gather finalize && last_says 'first failure: rank 4 ' || return 1
+	done
+}
+is "ten times out of ten" many_rounds
+limit=20000
+is "SIGTERM for ranks that do not notice" run 9 -n 3 "$helper" 0:exit=9 sleep=20000
+is "the table says who was stopped" says 'killed by SIGTERM, stopped by pldrun'
+is "SIGKILL for ranks that ignore it" run 9 -n 2 --grace 0.2 "$helper" 1:ignore-term 0:sleep=100 0:exit=9 1:sleep=20000
+is "and the table says that" says 'killed by SIGKILL, stopped by pldrun'
+stops_stopped() { run 9 -n 2 "$helper" 1:raise=19 0:sleep=200 0:exit=9 && [ $took -lt 3000 ]; }
+is "a stopped rank is ended as well" stops_stopped
+is "-q says only who was first" run 7 -q -n 2 "$helper" 1:exit=7
+is "in one line" one_line
+
+# Output.
+lines_are_whole() {
+	run 0 -q -n 4 sh -c 'i=0; while [ $i -lt 2000 ]; do echo 0123456789abcdef0123456789abcdef; i=$((i + 1)); done' &&
+		[ "$(sort "$out" | uniq -c | awk '$1 != 2000 || $3 != "0123456789abcdef0123456789abcdef"' | wc -l)" = 0 ] &&
+		[ "$(wc -l <"$out")" = 8000 ]
+}
+is "lines of several ranks never mix" lines_are_whole
+prefixes() { run 0 -q -n 2 sh -c 'echo out; echo err >&2' && grep -qx '\[1\] out' "$out" && grep -qx '\[1\] err' "$err"; }
+is "stdout goes to stdout and stderr to stderr" prefixes
+partial() { run 0 -q -n 2 printf half && [ "$(sort "$out")" = $'[0] half\n[1] half' ]; }
+is "a last line without newline is not lost" partial
+binary() {
+	printf 'a\0b\377\n' >"$work/bytes"
+	run 0 -q -n 1 cat "$work/bytes" && printf '[0] a\0b\377\n' | cmp -s - "$out"
+}
+is "any byte passes" binary
+big_line() {
+	run 0 -q -n 2 sh -c 'head -c 300000 /dev/zero | tr "\0" x; echo' && [ "$(awk '{ print length($0) }' "$out" | sort -u)" = 300004 ]
+}
+is "long lines stay whole" big_line
+flood() {
+	{ "$pldrun" -q --timeout 10 -n 2 sh -c '[ $PLDK_RANK = 0 ] && exec yes; sleep 0.3; echo here; exit 3' 2>"$err" || true; } |
+		grep -q '^\[1\] here'
+}
+is "a rank that floods does not block another" flood
+is "--no-prefix leaves lines alone" run 0 -q --no-prefix -n 2 echo plain
+plain() { [ "$(cat "$out")" = $'plain\nplain' ]; }
+is "both of them" plain
+stdin_is_for_rank_0() {
+	printf 'word\n' | "$pldrun" -q -n 3 sh -c 'cat' >"$out" 2>"$err" && [ "$(cat "$out")" = "[0] word" ]
+}
+is "stdin is for rank 0 only" stdin_is_for_rank_0
+broken_pipe() { { timeout 10 "$pldrun" -q -n 2 yes 2>"$err"; echo $? >"$work/code"; } | head -n 1 >"$out"; [ "$(cat "$work/code")" = 141 ]; }
+is "ranks see a closed stdout as in a pipeline" broken_pipe
+
+# What ranks get.
+environment() {
+	run 0 -q -n 2 sh -c 'echo $PLDK_RANK $PLDK_NRANKS; test -e /proc/self/fd/$PLDK_FD; echo $PLDK_PROVIDER' &&
+		grep -qx '\[1\] 1 2' "$out" && grep -qxE '\[0\] (dev|shm)' "$out"
+}
+is "ranks find their world in the environment" environment
+bound() { run 0 -q -n 2 sh -c 'sed -n "s/Cpus_allowed_list:\t//p" /proc/self/status' && ! grep -q '[-,]' "$out"; }
+is "each rank is bound to one CPU" bound
+first_cpu=$(sed -n 's/Cpus_allowed_list:\t\([0-9]*\).*/\1/p' /proc/self/status)
+mapped() {
+	printf '# devices\n7 %s # here\n8 %s\n' "$first_cpu" "$first_cpu" >"$work/map"
+	run 0 -q --device 7,8 --map "$work/map" sh -c 'sed -n "s/Cpus_allowed_list:\t//p" /proc/self/status' &&
+		[ "$(sort -u "$out" | wc -l)" = 2 ] && [ "$(sed 's/.* //' "$out" | sort -u)" = "$first_cpu" ]
+}
+is "a map file places devices" mapped
+unbound() {
+	run 0 -q --no-bind -n 2 sh -c 'sed -n "s/Cpus_allowed_list:\t//p" /proc/self/status' &&
+		[ "$(sed 's/.* //' "$out" | sort -u)" = "$(sed -n 's/Cpus_allowed_list:\t//p' /proc/self/status)" ]
+}
+is "--no-bind leaves the affinity alone" unbound
+is "one line says which provider and why" run 0 -n 1 true
+provider_line() { says '^pldrun: 1 rank on provider (dev|shm): .+' && one_line; }
+is "on stderr" provider_line
+masks() { run 0 -q -n 1 sh -c 'grep -E "^Sig(Blk|Ign)" /proc/self/status' && [ "$(grep -c '0000000000000000$' "$out")" = 2 ]; }
+is "ranks start with no POSIX signal blocked or ignored" masks
+
+# POSIX signals, and what is left behind.
+start -q -n 2 sh -c 'trap "echo got; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
+await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job"
+is "SIGTERM is handed on once, and ranks may end well" ends_with 0
+got_it() { [ "$(grep -c got "$out")" = 2 ]; }
+is "each rank got it" got_it
+# A shell lets its background ignore SIGINT, and what is ignored stays so.
+env --default-signal=INT "$pldrun" -q --timeout 30 -n 2 sh -c 'echo ready; exec sleep 20' >"$out" 2>"$err" </dev/null &
+job=$!
+await '\[1\] ready' && await '\[0\] ready' && kill -INT "$job"
+is "130 when SIGINT ended the ranks" ends_with 130
+is "and the reason" last_says '^pldrun: first failure: rank [01] .* killed by SIGINT; pldrun got SIGINT'
+start -q -n 2 sh -c 'trap "echo got" TERM; echo ready; while :; do sleep 0.05; done'
+await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job" && await '\[1\] got' && await '\[0\] got' && kill -TERM "$job"
+is "a second SIGTERM kills" ends_with 143
+
+start -q -n 4 "$helper" init signal say=ready 0:sleep=60000 wait
+await '\[3\] ready'
+children=$(cat "/proc/$job/task/$job/children" 2>/dev/null || ps -o pid= --ppid "$job")
+kill -9 "$job"
+killed() { [ "$(wc -w <<<"$children")" -ge 4 ] && is_gone $children; }
+is "kill -9 of pldrun leaves no rank behind" killed
+wait "$job" 2>/dev/null
+
+start -q -n 2 sh -c 'sleep 30 & echo child $!; echo ready; if [ $PLDK_RANK = 1 ]; then sleep 0.2; exit 3; fi; wait'
+is "a failing job ends" ends_with 3
+# shellcheck disable=SC2046 # a list
+children_gone() { is_gone $(sed -n 's/.*child //p' "$out") && [ "$(grep -c child "$out")" = 2 ]; }
+is "with what its ranks started" children_gone
+start -q -n 2 sh -c 'setsid sleep 30 & echo child $!'
+is "a good job ends" ends_with 0
+is "and leaves nothing in the background either" children_gone
+no_zombie() {
+	start -q -n 3 sh -c '[ $PLDK_RANK = 0 ] || exit 0; sleep 0.5; echo ready; sleep 0.5'
+	await ready
+	local zombies=0 pid pids
+	read -ra pids <"/proc/$job/task/$job/children"
+	for pid in "${pids[@]}"; do
+		! grep -q '^State:.*Z' "/proc/$pid/status" 2>/dev/null || zombies=$((zombies + 1))
+	done
+	ends_with 0 && [ $zombies = 0 ]
+}
+is "ranks that have ended are reaped at once" no_zombie
+
+# Out of memory: needs a memory cgroup of one's own, of either version.
+group=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/pldk_test_$$
+limit_file=memory.max swap_file=memory.swap.max
+if grep -q ':memory:' /proc/self/cgroup; then
+	group=/sys/fs/cgroup/memory$(sed -n 's/.*:memory://p' /proc/self/cgroup)/pldk_test_$$
+	[ -d "${group%/*}" ] || group=/sys/fs/cgroup/memory/pldk_test_$$
+	limit_file=memory.limit_in_bytes swap_file=memory.memsw.limit_in_bytes
+fi
+oom() {
+	local code=0
+	(echo 0 >"$group/cgroup.procs" && exec "$pldrun" -n 2 "$helper" init 1:eat gather) >"$out" 2>"$err" </dev/null || code=$?
+	[ $code = 137 ] && last_says '^pldrun: first failure: rank 1 .* killed by SIGKILL; out of memory'
+}
+if mkdir "$group" 2>/dev/null && echo 64M >"$group/$limit_file" 2>/dev/null; then
+	{ echo 64M >"$group/$swap_file"; } 2>/dev/null
+	is "a rank that is killed for memory is named, with the reason" oom
+else
+	count=$((count + 1))
+	echo "ok $count - a rank that is killed for memory is named, with the reason # SKIP no memory cgroup can be made here"
+fi
+rmdir "$group" 2>/dev/null
+
+echo "1..$count"
+exit $failed
