@@ -80,6 +80,7 @@ help:
 ## make check-model|check-style|check-docs|check-install    the other parts of check
 ## make check-kernels|check-debug|check-kill|check-kselftest    not in check: three kernels | the debug kernel |
 ##                               200 rounds of kills | selftests/ copied into a kernel tree
+## make run_tests                the tests on /dev/pld of this machine
 ## make modules KDIR=... [C=1] [W=1]   the module only
 ## make load | unload            insmod it | rmmod it (root)
 ## make vm                       a shell in a VM that has it loaded
@@ -206,7 +207,7 @@ run:
 	@echo "pldk: summed after every step, so that all hold the same weights. Then plain C does it alone, to compare."
 	$(Q)$(BIN)/tools/pldrun --no-prefix -n 4 $(BIN)/selftests/tutorial/train_digits
 
-CHECKS := native vm model style docs install kernels debug kill kselftest
+CHECKS := native vm model style docs install kernels debug kill kselftest here
 .PHONY: check $(CHECKS:%=check-%)
 check:
 	$(Q)tools/setup --quiet test
@@ -215,6 +216,9 @@ check:
 $(CHECKS:%=check-%): check-%:
 	$(Q)tools/setup --quiet test
 	$(Q)SAN=$(SAN) tools/check $*
+
+run_tests: check-here
+.PHONY: run_tests
 
 vm:
 	$(Q)tools/vm/shell

@@ -176,12 +176,11 @@ static s64 pld_cell_notify(struct pld_rank *rank, struct pld_target *t)
  * @site: call-site tag
  *
  * Context: Process context. Takes wait_locks of the targets.
- * Return: 0, or -EFAULT when a result could not be stored: all notifies are done nevertheless.
+ * The notifies are done, so that a result cannot be stored is no error: nobody may do them again.
  */
-int pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 site)
+void pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 site)
 {
 	struct pld_wakes wakes = { .n = 0 };
-	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < batch->n; i++) {
@@ -189,8 +188,8 @@ int pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 si
 
 		t->value = pld_cell_notify(rank, t);
 		/*
-		 * (B) pairs with (A) in pld_wait_sleep(): the change of the value comes before the look at the
-		 * sleepers. Without it a rank that still saw the old value could queue itself unseen and sleep for ever.
+		 * (B) pairs with (A) in pld_wait_sleep(): the value changes before the look at the sleepers.
+		 * Without it a rank that still saw the old value could queue itself unseen and sleep for ever.
 		 */
 		smp_mb();
 		if (READ_ONCE(t->win->nsleepers[(size_t)t->rank * t->win->ncells + t->cellno]))
@@ -198,14 +197,13 @@ int pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 si
 		trace_pld_cell_notify(rank, t, site);
 	}
 	pld_wakes_flush(&wakes);
-	for (i = 0; i < batch->n && !ret; i++) {
+	for (i = 0; i < batch->n; i++) {
 		__s64 __user *out = u64_to_user_ptr(batch->uptr + (u64)i * batch->entry_size +
 						    offsetof(struct pld_notify_cell, out_value));
 
 		if (put_user(batch->targets[i].value, out))
-			ret = -EFAULT;
+			break;
 	}
-	return ret;
 }
 
 /**
@@ -227,7 +225,7 @@ int pld_ioc_cell_notify(struct pld_call *call, void *arg)
 	if (READ_ONCE(call->domain->poison))
 		ret = -ECANCELED;
 	else
-		ret = pld_notify_run(call->rank, &batch, n->site);
+		pld_notify_run(call->rank, &batch, n->site);
 	pld_notify_release(&batch);
 	return ret;
 }

@@ -10,6 +10,7 @@
  *	nranks: joined: alive: finalised: dead:	members
  *	first_dead:	rank or -1
  *	poison:		0, or the reason plus PLD_POISON_SET, as on the status page
+ *	poison_rank:	who did it: rank, or -1 for a launcher
  *	windows:	in the domain
  *	pages:		that these take, slabs of all ranks
  *	bytes:		the same in bytes
@@ -62,7 +63,8 @@ static void pld_show_domain(struct seq_file *m, struct pld_domain *domain)
 	spin_lock(&domain->state_lock);
 	seq_printf(m, "domain:\t%llu\nnranks:\t%u\njoined:\t%u\nalive:\t%u\nfinalised:\t%u\ndead:\t%u\n", domain->id,
 		   domain->nranks, domain->njoined, domain->nalive, domain->nfinalised, domain->ndead);
-	seq_printf(m, "first_dead:\t%d\npoison:\t%u\n", (int)domain->first_dead, domain->poison);
+	seq_printf(m, "first_dead:\t%d\npoison:\t%u\npoison_rank:\t%d\n", (int)domain->first_dead, domain->poison,
+		   (int)domain->poison_rank);
 	spin_unlock(&domain->state_lock);
 	seq_printf(m, "windows:\t%u\npages:\t%llu\nbytes:\t%llu\ngeneration:\t%u\n", windows, pages,
 		   pages << PAGE_SHIFT, generation);

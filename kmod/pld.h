@@ -28,10 +28,6 @@
 struct seq_file;
 struct user_struct;
 
-#ifndef PLD_VERSION
-#define PLD_VERSION "0.1.0"
-#endif
-
 /**
  * DOC: Objects and lifetime
  *
@@ -68,15 +64,21 @@ struct user_struct;
  *                                   win->nsleepers and cell->sleepers of its slabs
  * ======================  ========  =======================================================  ==================
  *
- * Order: create_lock -> mmap_lock -> pld_domains_lock -> domain->lock -> state_lock. Spinlocks of the last three kinds are never nested
- * in each other, and no two wait_locks or domain->locks are held at once. Tasks are woken after the wait_lock is
- * dropped (struct pld_wakes). Windows are looked up under RCU. Nothing sleeps uninterruptibly on what another
- * process does: the mutexes that an exit takes are held for a bounded number of steps.
+ * Order: create_lock -> mmap_lock -> pld_domains_lock -> domain->lock -> state_lock. Spinlocks of the last three
+ * kinds are never nested in each other, and no two wait_locks or domain->locks are held at once. Tasks are woken after
+ * the wait_lock is dropped (struct pld_wakes). Windows are looked up under RCU. Nothing sleeps uninterruptibly on what
+ * another process does: the mutexes that an exit takes are held for a bounded number of steps.
  */
 
 #define PLD_CELLS_PER_PAGE (PAGE_SIZE / PLD_CELL_SIZE)
 #define PLD_WINDOW_BUCKETS 256
 #define PLD_VERDICTS_KEPT 8
+
+/*
+ * Page number of the first window's mmap offset; below it lies the status page. All are above 4 GiB, so that a 32-bit
+ * caller without 64-bit file offsets fails with its first window, not with the one that crosses the border years later.
+ */
+#define PLD_PGOFF_FIRST (1ul << 20)
 
 /* Global counters; all but the last return to their start value when everybody has gone. */
 struct pld_counters {
@@ -345,12 +347,19 @@ extern struct mutex pld_domains_lock;
 extern struct list_head pld_domains;
 void pld_domain_get(struct pld_domain *domain);
 void pld_domain_put(struct pld_domain *domain);
-void pld_subsets_rank_ended(struct pld_domain *domain, u32 rank, u32 state, s32 status);
+struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32 *cpus);
+u32 *pld_copy_numbers(u64 uptr, u32 n);
+int pld_numbers_are_distinct(const u32 *v, u32 n);
+void pld_join_commit(struct pld_call *call);
+int pld_join(struct pld_call *call, struct pld_domain *domain, u32 index, s32 *out_fd);
 int pld_ioc_get_info(struct pld_call *call, void *arg);
 int pld_ioc_domain_create(struct pld_call *call, void *arg);
 int pld_ioc_domain_join(struct pld_call *call, void *arg);
 int pld_ioc_domain_join_token(struct pld_call *call, void *arg);
 int pld_ioc_domain_token(struct pld_call *call, void *arg);
+
+/* subset.c */
+void pld_subsets_rank_ended(struct pld_domain *domain, u32 rank, u32 state, s32 status);
 int pld_ioc_domain_subset(struct pld_call *call, void *arg);
 
 /* member.c */
@@ -385,17 +394,20 @@ struct pld_window *pld_window_find(struct pld_domain *domain, u32 id);
 void pld_window_put(struct pld_window *win);
 struct pld_cell *pld_window_cell(const struct pld_window *win, u32 rank, u32 cell);
 void pld_windows_release(struct pld_rank *rank);
-int pld_mmap_rank(struct file *file, struct vm_area_struct *vma);
+struct pld_window *pld_window_at_locked(struct pld_domain *domain, unsigned long pgoff);
 int pld_ioc_window_create(struct pld_call *call, void *arg);
 int pld_ioc_window_destroy(struct pld_call *call, void *arg);
 int pld_ioc_window_info(struct pld_call *call, void *arg);
 int pld_ioc_window_reset(struct pld_call *call, void *arg);
 
+/* map.c */
+int pld_mmap_rank(struct file *file, struct vm_area_struct *vma);
+
 /* cell.c */
 bool pld_cmp_holds(s64 value, u8 cmp, s64 expected);
 int pld_cell_window(struct pld_rank *rank, u32 id, u32 generation, struct pld_window *last, struct pld_window **out);
 int pld_notify_prepare(struct pld_rank *rank, u64 uptr, u32 n, u32 entry_size, struct pld_notify_batch *batch);
-int pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 site);
+void pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 site);
 void pld_notify_release(struct pld_notify_batch *batch);
 int pld_ioc_cell_notify(struct pld_call *call, void *arg);
 int pld_ioc_cell_history(struct pld_call *call, void *arg);

@@ -693,7 +693,7 @@ int pld_ioc_cell_notify_wait(struct pld_call *call, void *arg)
 		else if (put_user(0u, &user->notify_ncells))
 			ret = -EFAULT; /* before the notifies: they are never done twice */
 		else
-			ret = pld_notify_run(call->rank, &batch, u->wait.site);
+			pld_notify_run(call->rank, &batch, u->wait.site);
 		pld_notify_release(&batch);
 		if (ret)
 			goto out_release;

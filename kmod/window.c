@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows of a domain: create or attach, destroy, inform, reset, and map. Memory itself is in pages.c.
+ * Windows of a domain: create or attach, destroy, inform, reset. Memory itself is in pages.c, mmap in map.c.
  *
  * Invariants: a window is in the domain's tables exactly while at least one member has it open. Offsets for mmap are
  * ranges of page numbers below 2^32 (a 32-bit caller's mmap2 cannot say more), handed out and looked up here.
- * Mapping inserts every page at once; a fault happens only after the user dropped entries (MADV_DONTNEED).
  */
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "pld.h"
 #include "trace.h"
 
-/*
- * Below: the status page. All offsets are above 4 GiB, so that a 32-bit caller without 64-bit file offsets fails with
- * its first window, not with the one that crosses the border years later.
- */
-#define PLD_PGOFF_FIRST (1ul << 20)
 #define PLD_PGOFF_END (1ul << 32)
 
 #if BITS_PER_LONG != 64
@@ -161,8 +154,15 @@ static struct pld_window *pld_window_of_node(struct rb_node *node)
 	return node ? rb_entry(node, struct pld_window, offset_node) : NULL;
 }
 
-/* The window whose range holds @pgoff. */
-static struct pld_window *pld_window_at_locked(struct pld_domain *domain, unsigned long pgoff)
+/**
+ * pld_window_at_locked() - the window whose range of offsets holds a page
+ * @domain: domain
+ * @pgoff: page number of an offset
+ *
+ * Context: domain->lock held.
+ * Return: the window, valid while the lock is held, or NULL.
+ */
+struct pld_window *pld_window_at_locked(struct pld_domain *domain, unsigned long pgoff)
 {
 	struct rb_node *node = domain->offsets.rb_node;
 
@@ -565,148 +565,4 @@ int pld_ioc_window_reset(struct pld_call *call, void *arg)
 	mutex_unlock(&rank->reset_lock);
 	pld_window_put(win);
 	return busy ? -EBUSY : 0;
-}
-
-static void pld_vma_open(struct vm_area_struct *vma)
-{
-	struct pld_mem *mem = vma->vm_private_data;
-
-	if (mem)
-		pld_mem_get(mem);
-}
-
-static void pld_vma_close(struct vm_area_struct *vma)
-{
-	struct pld_rank *rank = vma->vm_file->private_data;
-	struct pld_mem *mem = vma->vm_private_data;
-
-	/* The whole mm goes: exit, or an exec that kept the descriptor open. */
-	if (vma->vm_mm == rank->mm && !atomic_read(&vma->vm_mm->mm_users))
-		pld_rank_closing(rank);
-	if (mem)
-		pld_mem_put(mem);
-}
-
-static vm_fault_t pld_vma_fault(struct vm_fault *vmf)
-{
-	struct pld_rank *rank = vmf->vma->vm_file->private_data;
-	struct pld_mem *mem = vmf->vma->vm_private_data;
-	struct page *page;
-
-	if (mem) {
-		unsigned long i = vmf->pgoff - mem->pgoff;
-
-		if (i >= mem->npages)
-			return VM_FAULT_SIGBUS;
-		page = mem->pages[i];
-	} else {
-		if (vmf->pgoff >= rank->domain->nstatus_pages)
-			return VM_FAULT_SIGBUS;
-		page = rank->domain->status_pages + vmf->pgoff;
-	}
-	get_page(page);
-	vmf->page = page;
-	return 0;
-}
-
-static const struct vm_operations_struct pld_vm_ops = {
-	.open	= pld_vma_open,
-	.close	= pld_vma_close,
-	.fault	= pld_vma_fault,
-};
-
-static int pld_mmap_status(struct pld_rank *rank, struct vm_area_struct *vma)
-{
-	unsigned long i;
-	int ret;
-
-	if (vma->vm_pgoff + vma_pages(vma) > rank->domain->nstatus_pages)
-		return -EINVAL;
-	if (vma->vm_flags & VM_WRITE)
-		return -EACCES;
-	vm_flags_clear(vma, VM_MAYWRITE);
-	for (i = 0; i < vma_pages(vma); i++) {
-		ret = vm_insert_page(vma, vma->vm_start + i * PAGE_SIZE,
-				     rank->domain->status_pages + vma->vm_pgoff + i);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/* The memory behind the VMA, with a reference; checks who may write. */
-static struct pld_mem *pld_mmap_find(struct pld_rank *rank, struct vm_area_struct *vma, unsigned long *out_first)
-{
-	struct pld_domain *domain = rank->domain;
-	unsigned long slab, first, own;
-	struct pld_window *win;
-	struct pld_mem *mem = ERR_PTR(-EINVAL);
-
-	mutex_lock(&domain->lock);
-	win = pld_window_at_locked(domain, vma->vm_pgoff);
-	if (!win || !test_bit(rank->index, win->opened) ||
-	    vma_pages(vma) > pld_window_pgoff_end(win) - vma->vm_pgoff)
-		goto out_unlock;
-	slab = win->mem->slab_pages;
-	first = vma->vm_pgoff - win->pgoff;
-	own = rank->index * slab;
-	if ((win->flags & PLD_WINDOW_F_OWNER_WRITES) && (first < own || first + vma_pages(vma) > own + slab)) {
-		if (vma->vm_flags & VM_WRITE) {
-			mem = ERR_PTR(-EACCES);
-			goto out_unlock;
-		}
-		vm_flags_clear(vma, VM_MAYWRITE);
-	}
-	mem = win->mem;
-	pld_mem_get(mem);
-	*out_first = first;
-
-out_unlock:
-	mutex_unlock(&domain->lock);
-	return mem;
-}
-
-/**
- * pld_mmap_rank() - mmap() of a rank file
- * @file: the file
- * @vma: new VMA
- *
- * Context: mmap_lock held for writing.
- * Return: 0, -ENOTCONN, -EINVAL (private mapping, no such range), -EPERM (executable), -EACCES (not writable by this
- * rank), -ENOMEM.
- */
-int pld_mmap_rank(struct file *file, struct vm_area_struct *vma)
-{
-	struct pld_rank *rank = file->private_data;
-	unsigned long first, npages;
-	struct pld_mem *mem = NULL;
-	int ret;
-
-	if (!rank || !pld_rank_is_caller(rank) || READ_ONCE(rank->state) != PLD_MEMBER_ALIVE)
-		return -ENOTCONN;
-	if (!(vma->vm_flags & VM_SHARED))
-		return -EINVAL;
-	if (vma->vm_flags & VM_EXEC)
-		return -EPERM;
-	/* Dumpable, no VM_IO, no VM_PFNMAP: gdb, O_DIRECT and RDMA may use the pages. */
-	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
-	vm_flags_clear(vma, VM_MAYEXEC);
-
-	if (vma->vm_pgoff < PLD_PGOFF_FIRST) {
-		ret = pld_mmap_status(rank, vma);
-	} else {
-		mem = pld_mmap_find(rank, vma, &first);
-		if (IS_ERR(mem))
-			return PTR_ERR(mem);
-		npages = vma_pages(vma);
-		ret = vm_insert_pages(vma, vma->vm_start, mem->pages + first, &npages);
-	}
-	if (ret) {
-		if (mem)
-			pld_mem_put(mem);
-		return ret;
-	}
-	vma->vm_private_data = mem;
-	vma->vm_ops = &pld_vm_ops;
-	return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * Domains: what a rank holds of one, who is inside a call on it, how it ends. How it begins is in join.c.
  *
- * The registry is the list of all domains of this process. Its lock is taken before a domain's; fork(2) takes it, too, so
- * that a child finds the list whole. A child of a rank is no rank: it inherits handles that must not work (two
+ * The registry is the list of all domains of this process. Its lock is taken before a domain's; fork(2) takes it, too,
+ * so that a child finds the list whole. A child of a rank is no rank: it inherits handles that must not work (two
  * processes would answer for one rank), so fork closes the gate of every domain in the child, which every call looks at
  * anyway, and lets go of what the parent's threads hold in shared memory without touching it.
  */
@@ -537,8 +537,8 @@ int pldk_limits(struct pldk_domain *domain, struct pldk_limits *out)
 /**
  * pldk_abort() - see domain.h
  *
- * Async-signal-safe: it neither enters (a thread's first call allocates) nor formats. The record is written only if this
- * thread has a ring; if the handler interrupted a record, the newer one of the two is lost.
+ * Async-signal-safe: it neither enters (a thread's first call allocates) nor formats. The record is written only if
+ * this thread has a ring; if the handler interrupted a record, the newer one of the two is lost.
  */
 int pldk_abort(struct pldk_domain *domain, int code)
 {
@@ -569,7 +569,8 @@ static int fail_join(struct pldk_domain *domain, uint32_t code, uint32_t rank)
 		/* Who found the disagreement left the sentence in the parent: see poison_list() in join.c. */
 		for (r = 0; pldk__world_rank(domain->parent, r) != domain->world_ranks[rank]; r++)
 			;
-		if (pldk__control_read(domain->parent, r, offsetof(struct pldk__control, join_text), text, sizeof(text)))
+		if (pldk__control_read(domain->parent, r, offsetof(struct pldk__control, join_text), text,
+				       sizeof(text)))
 			text[0] = '\0';
 		text[sizeof(text) - 1] = '\0';
 	} else if (rank < domain->nranks) {
@@ -627,7 +628,7 @@ int pldk__fail_poison(struct pldk_domain *domain, const char *op)
 		return fail_join(domain, code, rank);
 	if (rank < domain->nranks)
 		return pldk__fail(-ECANCELED, "rank %u: %s: aborted by rank %u (pid %u), code %u", domain->rank, op, rank,
-				  pldk__member_of(status, rank)->pid, code);
+				  pldk__pid_of(domain, rank), code);
 	return pldk__fail(-ECANCELED, "rank %u: %s: aborted from outside (the launcher), code %u", domain->rank, op, code);
 }
 

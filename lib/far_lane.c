@@ -493,6 +493,27 @@ void pldk__far_lane_flush(struct shm_lane *lane)
 }
 
 /**
+ * pldk__far_quiesce() - wait until everything that any rank has sent so far has been carried out
+ *
+ * A rank whose slab is about to be reset has met the others; what they sent before may still be under way to it.
+ */
+void pldk__far_quiesce(struct shm_pd *pd)
+{
+	struct shm_lane *lane = pd->lane;
+	const struct timespec pause = { .tv_nsec = 50000 };
+	uint32_t i;
+
+	for (i = 0; lane && i < lane->root.nranks; i++) {
+		const struct shm_far *far = pldk__far_of(lane->area, i);
+		const uint64_t sent = pldk__load_seq(&far->sent);
+
+		while (pldk__load_acquire(&far->executed) < sent && !pldk__shm_is_gone(&lane->root, i) &&
+		       !pldk__far_lane_check(lane))
+			nanosleep(&pause, NULL);
+	}
+}
+
+/**
  * pldk__far_lane_is_busy() - has a rank messages under way?
  */
 bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank)

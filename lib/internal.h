@@ -208,7 +208,8 @@ struct pldk__recorder_slab {
 	uint64_t reserved[11];
 	struct pldk__thread_line threads[PLDK__THREADS];
 	struct pldk__site_slot sites[PLDK__SITES];
-	struct pldk__rec rings[PLDK__RINGS * PLDK__RING_MAX]; /* a ring's place is always the largest: ranks may differ */
+	/* a ring's place is always the largest: ranks may differ */
+	struct pldk__rec rings[PLDK__RINGS * PLDK__RING_MAX];
 };
 
 struct pldk__recorder; /* private to recorder.c */
@@ -273,8 +274,8 @@ static inline uint64_t pldk__tsc(void)
  * @window: id or -1
  *
  * Return: the record, valid until the thread's next one. Reading the counter costs more than the record, so it is never
- * read on the way of data: transfers are not stamped, a notify is after it has notified, a wait only when its first look
- * was in vain, a collective after it has announced itself. What has no stamp lies between its neighbours.
+ * read on the way of data: transfers are not stamped, a notify is after it has notified, a wait only when its first
+ * look was in vain, a collective after it has announced itself. What has no stamp lies between its neighbours.
  */
 static inline struct pldk__rec *pldk__record(struct pldk__thread *thread, uint32_t op, uint32_t flags, uint32_t site,
 					     int peer, int window, uint64_t offset, int64_t value)
@@ -472,7 +473,10 @@ void pldk__registry_unlock(void);
 /* All domains of this process. The registry lock is held. */
 struct pldk_domain *pldk__registry_first(void);
 
-/* Is a thread other than the caller inside a call on the domain (of all domains of its world, for a world)? Its gate is closed. */
+/*
+ * Is a thread other than the caller inside a call on the domain (of all domains of its world, for a world)? Its gate is
+ * closed.
+ */
 bool pldk__threads_inside(struct pldk_domain *domain, uint32_t *out_tid);
 /* Why an enter was refused, as an errno with its sentence. */
 int pldk__enter_refused(const struct pldk_domain *domain);
@@ -521,6 +525,14 @@ static inline void pldk__leave(struct pldk__thread *thread)
 void pldk__rank_text(struct pldk__text *text, struct pldk_domain *domain, uint32_t rank);
 /* The sentence of a poisoned domain, and its errno: -ECANCELED, or -EPROTO for a subset whose lists differ. */
 int pldk__fail_poison(struct pldk_domain *domain, const char *op);
+/* Process id of a rank, for sentences. A member that never came to its subset has one in the world. */
+static inline uint32_t pldk__pid_of(const struct pldk_domain *domain, uint32_t rank)
+{
+	uint32_t pid = pldk__member_of(domain->pd->status, rank)->pid;
+
+	return pid ? pid : pldk__member_of(domain->world->pd->status, pldk__world_rank(domain, rank))->pid;
+}
+
 /* The sentence of a rank that comes to a world which was poisoned before; for providers' join(). -ECANCELED */
 int pldk__fail_poisoned(uint32_t code, uint32_t rank);
 /* "exited with code 3", "was killed by SIGKILL (9)", "closed its handle", "finalised": for sentences. */
@@ -698,7 +710,10 @@ int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thr
 /* Make the cells and ledgers of a domain that was just joined; free what pldk__rendezvous_open() allocated. */
 int pldk__rendezvous_open(struct pldk_domain *domain);
 void pldk__rendezvous_close(struct pldk_domain *domain);
-/* The largest args[index] that a rank gave in the rendezvous that just succeeded: for arguments that are no part of the proof. */
+/*
+ * The largest args[index] that a rank gave in the rendezvous that just succeeded: for arguments that are no part of the
+ * proof.
+ */
 int pldk__rendezvous_max(struct pldk_domain *domain, uint32_t index, int64_t *out);
 /* Copy a part of a rank's control slab, near or far. Return: 0, or as the provider's far_done() */
 int pldk__control_read(struct pldk_domain *domain, uint32_t rank, size_t offset, void *buf, size_t len);

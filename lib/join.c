@@ -198,6 +198,23 @@ static void introduce(struct pldk_domain *world)
 	pldk__store_release(&control->magic, PLDK__CONTROL_MAGIC);
 }
 
+/* Who announced itself and died since is no reason to wait, but none to begin either. */
+static int check_dead(struct pldk_domain *domain)
+{
+	const struct pld_status *status = domain->pd->status;
+	const struct pld_member *member;
+	char how[80];
+	uint32_t r;
+
+	for (r = 0; r < domain->nranks && pldk__load_acquire(&status->dead); r++) {
+		member = pldk__member_of(status, r);
+		if (pldk__load_acquire(&member->state) > PLD_MEMBER_FINALISED)
+			return pldk__fail(-EOWNERDEAD, "rank %u: join: rank %u (pid %u) %s", domain->rank, r, pldk__pid_of(domain, r),
+					  pldk__member_how(member, how, sizeof(how)));
+	}
+	return 0;
+}
+
 /* Meet all others for the first time. */
 static int meet(struct pldk_domain *domain, const struct pldk__call *call, uint64_t deadline_ns)
 {
@@ -213,6 +230,8 @@ static int meet(struct pldk_domain *domain, const struct pldk__call *call, uint6
 		/* A death or failure that came before may be the reason why a rank left: that one is told first. */
 		if (ret == -EOWNERDEAD && pldk__load_acquire(&domain->pd->status->poison))
 			ret = pldk__fail_poison(domain, "init");
+		if (!ret)
+			ret = check_dead(domain);
 		pldk__coll_leave(domain, thread);
 	}
 	pldk__leave(thread);
@@ -398,7 +417,9 @@ static int check_launched(const struct pldk__env *env)
 	return 0;
 }
 
-/* The environment is wrong, so this rank will not come: tell the others, if it can be said to whom. Keeps the sentence. */
+/*
+ * The environment is wrong, so this rank will not come: tell the others, if it can be said to whom. Keeps the sentence.
+ */
 static void tell_failure(const struct pldk__env *env, int err)
 {
 	const struct pldk_provider_ops *ops;
@@ -585,7 +606,8 @@ static uint32_t read_list(struct pldk_domain *parent, uint32_t rank, uint32_t *o
 	} now, again;
 	uint32_t i;
 
-	_Static_assert(sizeof(now) == offsetof(struct pldk__control, calls) - offsetof(struct pldk__control, subset_nranks),
+	_Static_assert(sizeof(now) ==
+			       offsetof(struct pldk__control, calls) - offsetof(struct pldk__control, subset_nranks),
 		       "a copy of the end of struct pldk__control's head");
 	if (pldk__control_read(parent, rank, start, &now, sizeof(now)) ||
 	    pldk__control_read(parent, rank, start, &again, sizeof(again)))
@@ -664,7 +686,8 @@ static int came_late(struct pldk_domain *parent, const uint32_t *ranks, uint32_t
 	uint32_t i;
 
 	for (i = 0; i < nranks; i++) {
-		if (pldk__control_read(parent, ranks[i], offsetof(struct pldk__control, bad_keys), keys, sizeof(keys)) ||
+		if (pldk__control_read(parent, ranks[i], offsetof(struct pldk__control, bad_keys), keys,
+				       sizeof(keys)) ||
 		    (keys[0] != key && keys[1] != key) ||
 		    pldk__control_read(parent, ranks[i], offsetof(struct pldk__control, join_text), text, sizeof(text)))
 			continue;

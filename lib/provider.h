@@ -210,7 +210,8 @@ struct pldk_provider_ops {
 	void (*close)(struct pldk__pdomain *pd, struct pldk__map *map);
 	int (*reset)(struct pldk__pdomain *pd, struct pldk__map *map);
 
-	int (*sleep)(struct pldk__pdomain *pd, struct pldk__wait *wait, const struct pldk__wake *wakes, uint32_t nwakes);
+	int (*sleep)(struct pldk__pdomain *pd, struct pldk__wait *wait, const struct pldk__wake *wakes,
+		     uint32_t nwakes);
 	void (*wake)(struct pldk__pdomain *pd, const struct pldk__wake *wakes, uint32_t nwakes);
 	int (*ledger)(struct pldk__pdomain *pd, struct pld_ledger_entry *entries, uint32_t *n);
 	int (*verdict)(struct pldk__pdomain *pd, uint32_t verdict, struct pld_ledger_entry *entries, uint32_t *n);

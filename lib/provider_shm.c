@@ -254,7 +254,6 @@ static int join_view(const struct shm_view *view, uint32_t rank, struct shm_pd *
 	pd->claim = pldk__shm_claim_self();
 	pd->world_rank = view->ranks[rank].world_rank;
 	pd->line_hint = pd->world_rank;
-	pd->watch_next = 1;
 	if (view->world->header->flags & SHM_F_FAR) {
 		for (i = 0; i < view->nranks; i++)
 			pd->far[i] = view->ranks[i].world_rank % 2 && i != rank;
@@ -352,6 +351,7 @@ again:
 			const struct pld_member *m = pldk__shm_member(&parent->view, ranks[i]);
 
 			world_ranks[i] = parent->view.ranks[ranks[i]].world_rank;
+			members[i].pid = m->pid; /* it may die before it joins here */
 			members[i].device_id = m->device_id;
 			members[i].cpu = m->cpu;
 			members[i].node = m->node;
@@ -493,6 +493,11 @@ static int op_open(struct pldk__pdomain *pd, const struct pldk__window_spec *spe
 	return pldk__keep_errno(pldk__shm_open(pd, spec, out));
 }
 
+static int op_reset(struct pldk__pdomain *pd, struct pldk__map *map)
+{
+	return pldk__keep_errno(pldk__shm_reset(pd, map));
+}
+
 static int op_ledger(struct pldk__pdomain *pd, struct pld_ledger_entry *entries, uint32_t *n)
 {
 	return pldk__keep_errno(pldk__shm_ledger(pd, entries, n));
@@ -547,7 +552,7 @@ const struct pldk_provider_ops pldk__provider_shm = {
 	.limits = op_limits,
 	.open = op_open,
 	.close = pldk__shm_close,
-	.reset = pldk__shm_reset,
+	.reset = op_reset,
 	.sleep = pldk__shm_sleep,
 	.wake = pldk__shm_wake,
 	.ledger = op_ledger,

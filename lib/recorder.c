@@ -56,7 +56,8 @@ static struct pldk__rec *ring_of(struct pldk_domain *world, uint32_t rank, uint3
 	if (!recorder->more[e]) {
 		pldk__fail_quiet(true);
 		if (pldk__system_open(world, PLDK__SYSTEM_RINGS + e, PLD_WINDOW_DATA, PLD_WINDOW_F_OWNER_WRITES,
-				      (uint64_t)(4u << e) * PLDK__RING_MAX * sizeof(struct pldk__rec), &recorder->more[e]))
+				      (uint64_t)(4u << e) * PLDK__RING_MAX * sizeof(struct pldk__rec),
+				      &recorder->more[e]))
 			recorder->more[e] = NULL;
 		pldk__fail_quiet(false);
 	}
@@ -144,7 +145,8 @@ void pldk__recorder_new_site(uint32_t id, uint32_t line, const char *file, const
 	struct pldk_domain *domain;
 
 	for (domain = pldk__registry_first(); domain; domain = domain->next_of_process) {
-		if (domain->recorder && domain->world == domain && !(pldk__load_relaxed(&domain->gate) & PLDK__GATE_FORKED))
+		if (domain->recorder && domain->world == domain &&
+		    !(pldk__load_relaxed(&domain->gate) & PLDK__GATE_FORKED))
 			pldk__recorder_put_site(domain->recorder->slab, id, line, file, func);
 	}
 }
@@ -456,7 +458,8 @@ static const struct pldk__recorder_slab *slab_of(const struct pldk_domain *world
 	if (!world->recorder)
 		return NULL;
 	slab = (const void *)pldk__slab(world->recorder->map, rank);
-	if (!slab || pldk__load_acquire(&slab->magic) != PLDK__RECORDER_MAGIC || slab->version != PLDK__RECORDER_VERSION)
+	if (!slab || pldk__load_acquire(&slab->magic) != PLDK__RECORDER_MAGIC ||
+	    slab->version != PLDK__RECORDER_VERSION)
 		return NULL;
 	return slab;
 }
@@ -571,7 +574,9 @@ const char *pldk__recorder_last(struct pldk_domain *domain, uint32_t rank, char 
 			if (begun && tsc > newest) {
 				newest = tsc;
 				number = begun;
-				last_op = (uint32_t)(pldk__load_relaxed(&ring[(begun - 1) & (records - 1)].what) >> 24) & 0xff;
+				last_op =
+					(uint32_t)(pldk__load_relaxed(&ring[(begun - 1) & (records - 1)].what) >> 24) &
+					0xff;
 			}
 			if (begun && tsc)
 				break;

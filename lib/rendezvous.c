@@ -30,7 +30,10 @@
 #define GROUPS 4      /* different calls that one sentence shows */
 #define READ_NS UINT64_C(1000000000) /* longest wait for a far rank's ledger */
 
-/* Names of a call's arguments; those that have none are told, not compared. is_full: compare ledgers even if digests agree. */
+/*
+ * Names of a call's arguments; those that have none are told, not compared. is_full: compare ledgers even if digests
+ * agree.
+ */
 static const struct call_kind {
 	uint32_t nargs;
 	bool is_full;
@@ -198,8 +201,8 @@ void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
 	int ret = domain->coll_ret;
 	struct pldk__rec *rec;
 
-	rec = pldk__record(thread, PLDK_EV_COLL_END, ret ? PLDK_EVENT_FAILED : 0, pldk__load_relaxed(&thread->line->coll_site),
-			   -1, -1, 0, ret);
+	rec = pldk__record(thread, PLDK_EV_COLL_END, ret ? PLDK_EVENT_FAILED : 0,
+			   pldk__load_relaxed(&thread->line->coll_site), -1, -1, 0, ret);
 	if (ret || thread->waited_ns > 1)
 		pldk__store_relaxed(&rec->tsc, pldk__tsc());
 	pldk__state(thread, PLDK__STATE_RUN);
@@ -230,8 +233,8 @@ static void announce(struct pldk_domain *domain, const struct pldk__call *call, 
 			domain->ops->wake(domain->pd, wakes, WAKES);
 			*nwakes = 0;
 		}
-		pldk__notify_one(domain, domain->epochs, (domain->rank + i) % domain->nranks, cell, PLD_NOTIFY_SET, value, wakes,
-				 nwakes);
+		pldk__notify_one(domain, domain->epochs, (domain->rank + i) % domain->nranks, cell, PLD_NOTIFY_SET,
+				 value, wakes, nwakes);
 	}
 }
 
@@ -492,12 +495,19 @@ static int collect(struct pldk_domain *domain, struct pldk__thread *thread, cons
 int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns)
 {
 	struct pldk__call old = domain->pending;
+	struct pldk__text sentence = { 0 };
 	int ret;
 
 	if (pldk__likely(!domain->is_pending))
 		return 0;
+	/* The new call may have failed already, and then has its own sentence. */
+	pldk__text_add(&sentence, "%s", pldk_last_error());
 	ret = collect(domain, thread, &old, deadline_ns, NULL, 0);
-	return domain->is_pending || old.op == PLDK_EV_JOIN ? ret : 0;
+	if (domain->is_pending || (ret && old.op == PLDK_EV_JOIN))
+		return ret;
+	if (ret)
+		pldk__fail_text(ret, sentence.text);
+	return 0;
 }
 
 /**
@@ -514,18 +524,21 @@ int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, co
 	int ret = 0;
 
 	if (pldk__unlikely(domain->is_pending)) {
+		struct pldk__text sentence = { 0 };
+
 		if (!call->err && same_call(&domain->pending, call)) {
 			ret = collect(domain, thread, call, deadline_ns, NULL, 0);
 			goto out;
 		}
+		pldk__text_add(&sentence, "%s", pldk_last_error());
 		ret = pldk__rendezvous_settle(domain, thread, deadline_ns);
+		if (ret && call->err)
+			ret = pldk__fail_text(call->err, sentence.text);
 	}
 	if (!ret && domain->has_far)
 		ret = pldk__far_settle(domain, -1);
-	if (pldk__unlikely(ret)) {
-		ret = call->err ? call->err : ret;
+	if (pldk__unlikely(ret))
 		goto out;
-	}
 	announce(domain, call, wakes, &nwakes);
 	stamp_entry(domain);
 	if (pldk__unlikely(call->err)) {

@@ -28,8 +28,6 @@
  * @refs: under the lock of shm_world.c
  * @nranks: of the world
  * @header: start of the control mapping (SHM_FIRST bytes)
- * @pidfds: 1 + pidfd of each rank of the world, or 0; filled when a waiter begins to look after its peers
- * @npidfds: how many are open
  */
 struct shm_world {
 	dev_t dev;
@@ -39,8 +37,6 @@ struct shm_world {
 	uint32_t refs;
 	uint32_t nranks;
 	struct shm_header *header;
-	uint32_t *pidfds;
-	uint32_t npidfds;
 	struct shm_world *next;
 };
 
@@ -69,7 +65,6 @@ struct shm_lane;
  * @claim: this process
  * @world_rank: own rank in the world
  * @line_hint: line of the ledger that was free last time
- * @watch_next: where the next look at the peers begins
  * @lane: connection to the agent of far peers, or NULL; owned by the world's pd
  */
 struct shm_pd {
@@ -78,7 +73,6 @@ struct shm_pd {
 	uint64_t claim;
 	uint32_t world_rank;
 	uint32_t line_hint;
-	uint32_t watch_next;
 	struct shm_lane *lane;
 	bool owns_lane;
 	uint8_t far[];
@@ -160,13 +154,23 @@ struct shm_stat {
 	char state;
 };
 int pldk__shm_stat(uint32_t pid, struct shm_stat *out);
+#define SHM_WATCH_MAX 64u
+
+/* Peers that a sleeping thread looks after. */
+struct shm_watch {
+	uint32_t n;
+	uint32_t next;
+	uint32_t ranks[SHM_WATCH_MAX];
+	int pidfds[SHM_WATCH_MAX]; /* or a negative errno */
+};
 uint64_t pldk__shm_claim_self(void);
 bool pldk__shm_claim_alive(uint64_t claim);
 void pldk__shm_ring(const struct shm_view *view, uint32_t rank);
 int pldk__shm_member_join(const struct shm_view *view, uint32_t rank, uint64_t claim);
 void pldk__shm_member_end(const struct shm_view *view, uint32_t rank, uint32_t state, int status);
 void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status);
-void pldk__shm_watch(struct shm_pd *pd);
+void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch);
+void pldk__shm_watch_end(struct shm_watch *watch);
 bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view);
 
 /* shm_window.c */
@@ -193,6 +197,7 @@ int pldk__shm_verdict(struct pldk__pdomain *pd, uint32_t verdict, struct pld_led
 int pldk__far_lane_open(struct shm_pd *pd);
 void pldk__far_lane_close(struct shm_pd *pd);
 int pldk__far_lane_check(struct shm_lane *lane);
+void pldk__far_quiesce(struct shm_pd *pd);
 void pldk__far_lane_flush(struct shm_lane *lane);
 bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank);
 int pldk__far_put(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,

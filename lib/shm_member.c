@@ -20,9 +20,6 @@
 
 #include "shm.h"
 
-/* pidfds that a process keeps open, and ranks that one look covers */
-#define PIDFDS_MAX 64u
-
 /**
  * pldk__shm_stat() - state, threads and start time of a process
  *
@@ -327,48 +324,49 @@ static void reap(const struct shm_view *view, uint32_t rank, uint32_t by)
 	pldk__store_release(&r->reaper, SHM_REAPED);
 }
 
-/* pidfd of a rank's process, kept for the next look; or a negative errno. *out_close: not kept, close it. */
-static int watch_fd(struct shm_world *world, uint32_t world_rank, uint64_t claim, bool *out_close)
+/* Let go of the processes that were looked after. */
+static void watch_clear(struct shm_watch *watch)
 {
-	uint32_t have = pldk__load_acquire(&world->pidfds[world_rank]);
-	uint32_t none = 0;
-	int fd;
+	uint32_t i;
 
-	*out_close = false;
-	if (have)
-		return (int)have - 1;
-	fd = claim_open(claim);
-	if (fd < 0)
-		return fd;
-	if (pldk__load_relaxed(&world->npidfds) >= PIDFDS_MAX ||
-	    !pldk__cas_seq(&world->pidfds[world_rank], &none, (uint32_t)fd + 1)) {
-		*out_close = true;
-		return fd;
-	}
-	pldk__add_relaxed(&world->npidfds, 1);
-	return fd;
+	for (i = 0; i < watch->n; i++)
+		if (watch->pidfds[i] >= 0)
+			close(watch->pidfds[i]);
+	watch->n = 0;
 }
 
 /**
- * pldk__shm_watch() - look after the other members: has one died, did one that died leave something half done?
- *
- * Called by sleepers at the end of a slice. At most 64 members a call, the next ones at the next call: many sleepers
- * share the work, and every one starts with its neighbour.
+ * pldk__shm_watch_end() - the sleep is over
  */
-void pldk__shm_watch(struct shm_pd *pd)
+void pldk__shm_watch_end(struct shm_watch *watch)
 {
-	struct shm_view *view = &pd->view;
-	struct pollfd pfds[PIDFDS_MAX];
-	uint32_t ranks[PIDFDS_MAX];
-	bool closes[PIDFDS_MAX];
-	uint32_t n = 0;
+	watch_clear(watch);
+}
+
+static bool watch_has(const struct shm_watch *watch, uint32_t rank)
+{
 	uint32_t i;
 
-	for (i = 0; i < view->nranks && n < PIDFDS_MAX; i++) {
-		uint32_t rank = (pd->base.rank + pldk__add_relaxed(&pd->watch_next, 1)) % view->nranks;
+	for (i = 0; i < watch->n; i++)
+		if (watch->ranks[i] == rank)
+			return true;
+	return false;
+}
+
+/* Choose whom to look at, and finish what the dead left half done. */
+static void watch_fill(struct shm_pd *pd, struct shm_watch *watch)
+{
+	struct shm_view *view = &pd->view;
+	uint32_t i;
+
+	/* More members than descriptors: other ones each time. Every sleeper begins with its neighbour. */
+	if (view->nranks > SHM_WATCH_MAX)
+		watch_clear(watch);
+	for (i = 0; i < view->nranks && watch->n < SHM_WATCH_MAX; i++) {
+		const uint32_t rank = (pd->base.rank + 1 + watch->next + i) % view->nranks;
 		struct shm_rank *r = &view->ranks[rank];
-		uint64_t claim = pldk__load_acquire(&r->claim);
-		uint64_t end = pldk__load_acquire(&r->end);
+		const uint64_t claim = pldk__load_acquire(&r->claim);
+		const uint64_t end = pldk__load_acquire(&r->end);
 
 		if (end) {
 			if (pldk__load_acquire(&pldk__shm_member(view, rank)->state) != SHM_END_STATE(end))
@@ -377,27 +375,45 @@ void pldk__shm_watch(struct shm_pd *pd)
 				reap(view, rank, pd->base.rank);
 			continue;
 		}
-		if (!claim || SHM_CLAIM_PID(claim) == SHM_CLAIM_PID(pd->claim))
+		if (!claim || SHM_CLAIM_PID(claim) == SHM_CLAIM_PID(pd->claim) || watch_has(watch, rank))
 			continue;
-		pfds[n].fd = watch_fd(view->world, r->world_rank, claim, &closes[n]);
-		pfds[n].events = POLLIN;
-		pfds[n].revents = 0;
-		ranks[n++] = rank;
+		watch->pidfds[watch->n] = claim_open(claim);
+		watch->ranks[watch->n++] = rank;
 	}
-	if (n)
-		poll(pfds, n, 0);
-	for (i = 0; i < n; i++) {
-		bool ended = pfds[i].fd == -ESRCH || (pfds[i].fd >= 0 && pfds[i].revents);
+	if (view->nranks > SHM_WATCH_MAX)
+		watch->next = (watch->next + i) % view->nranks;
+}
 
-		if (pfds[i].fd < 0 && pfds[i].fd != -ESRCH)
-			ended = !pldk__shm_claim_alive(view->ranks[ranks[i]].claim);
-		if (pfds[i].fd >= 0 && closes[i])
-			close(pfds[i].fd);
+/**
+ * pldk__shm_watch() - look after the other members: has one died, did one that died leave something half done?
+ * @watch: zero at the begin of a sleep; pidfds are kept in it until pldk__shm_watch_end()
+ *
+ * Called by sleepers at the end of a slice. At most 64 members a call, the next ones at the next call: many sleepers
+ * share the work.
+ */
+void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
+{
+	struct pollfd pfds[SHM_WATCH_MAX];
+	struct shm_view *view = &pd->view;
+	uint32_t i;
+
+	watch_fill(pd, watch);
+	for (i = 0; i < watch->n; i++)
+		pfds[i] = (struct pollfd){ .fd = watch->pidfds[i], .events = POLLIN };
+	if (watch->n)
+		poll(pfds, watch->n, 0);
+	for (i = 0; i < watch->n; i++) {
+		const uint32_t rank = watch->ranks[i];
+		bool ended = pfds[i].fd >= 0 ? pfds[i].revents : pfds[i].fd == -ESRCH;
+
+		if (pldk__shm_is_gone(view, rank))
+			continue;
+		if (pfds[i].fd < 0 && !ended) /* no descriptor left for it */
+			ended = !pldk__shm_claim_alive(pldk__load_acquire(&view->ranks[rank].claim));
 		if (!ended)
 			continue;
-		pldk__shm_member_end(view, ranks[i], PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
-		pldk__shm_process_end(view->world, view->ranks[ranks[i]].world_rank, PLD_MEMBER_EXITED,
-				      SHM_STATUS_UNKNOWN);
-		reap(view, ranks[i], pd->base.rank);
+		pldk__shm_member_end(view, rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+		pldk__shm_process_end(view->world, view->ranks[rank].world_rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+		reap(view, rank, pd->base.rank);
 	}
 }

@@ -187,7 +187,7 @@ static bool needs_agent(const struct shm_pd *pd, const struct pldk__wait *wait)
 }
 
 /* The sleep proper, from (A) on. */
-static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_line *line)
+static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_line *line, struct shm_watch *watch)
 {
 	uint32_t *doorbell = &pd->view.ranks[pd->base.rank].doorbell;
 	const uint64_t slice = wait->flags & PLD_WAIT_F_IDLE ? SLICE_IDLE_NS : SLICE_NS;
@@ -206,20 +206,21 @@ static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_li
 		pldk__fence_seq(); /* (A) before the values are read */
 		if (pldk__wait_holds(pd->base.rank, wait))
 			return 0;
-		ret = pldk__wait_judge(pd->base.status, pd->base.rank, wait);
-		if (ret) /* it may have notified just before it died */
-			return pldk__wait_holds(pd->base.rank, wait) ? 0 : ret;
+		/* Before deaths are judged: others who got the same verdict may have left by now. */
 		if (line && pldk__load_acquire(&line->verdict)) {
 			wait->out_verdict = line->verdict;
 			return -EDEADLK;
 		}
+		ret = pldk__wait_judge(pd->base.status, pd->base.rank, wait);
+		if (ret) /* it may have notified just before it died */
+			return pldk__wait_holds(pd->base.rank, wait) ? 0 : ret;
 		if (interrupted)
 			return -EINTR;
 		now = pldk__now_ns();
 		if (now >= wait->deadline_ns)
 			return -ETIMEDOUT;
 		if (now >= look) {
-			pldk__shm_watch(pd);
+			pldk__shm_watch(pd, watch);
 			if (needs_agent(pd, wait) && pldk__far_lane_check(pd->lane)) {
 				wait->out_rank = PLD_RANK_ANY; /* no rank: the sentence is the agent's */
 				return pldk__wait_holds(pd->base.rank, wait) ? 0 : -EOWNERDEAD;
@@ -247,6 +248,7 @@ int pldk__shm_sleep(struct pldk__pdomain *base, struct pldk__wait *wait, const s
 		    uint32_t nwakes)
 {
 	struct shm_pd *pd = pldk__shm_pd(base);
+	struct shm_watch watch;
 	struct shm_line *line;
 	int keep = errno;
 	int ret;
@@ -255,7 +257,10 @@ int pldk__shm_sleep(struct pldk__pdomain *base, struct pldk__wait *wait, const s
 		pldk__shm_wake(base, wakes, nwakes);
 	line = line_publish(pd, wait);
 	sleepers_add(pd, wait, 1); /* (A) */
-	ret = sleep_until(pd, wait, line);
+	watch.n = 0;
+	watch.next = 0;
+	ret = sleep_until(pd, wait, line, &watch);
+	pldk__shm_watch_end(&watch);
 	sleepers_add(pd, wait, (uint32_t)-1);
 	line_retract(pd, line);
 	errno = keep;

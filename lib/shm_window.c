@@ -355,6 +355,16 @@ static int reserve_all(struct shm_pd *pd, struct shm_window *win)
 	}
 }
 
+/* Slabs that need addresses: up to the last near one. */
+static uint32_t last_near(const struct shm_pd *pd)
+{
+	uint32_t n = pd->view.nranks;
+
+	while (pd->base.far && pd->base.far[n - 1])
+		n--;
+	return n;
+}
+
 /* Near slabs in a row are one mapping. The populated page tables make that no access ever faults. */
 static int map_slabs(struct shm_pd *pd, struct shm_map *map)
 {
@@ -425,7 +435,7 @@ int pldk__shm_open(struct pldk__pdomain *base, const struct pldk__window_spec *s
 		goto err_drop;
 	map->page = page;
 	map->slabs = win->slabs;
-	map->span = win->stride * view->nranks;
+	map->span = win->stride * last_near(pd);
 	map->base.stride = win->stride;
 	map->base.far = base->far;
 	map->base.bytes = win->bytes;
@@ -487,6 +497,7 @@ int pldk__shm_reset(struct pldk__pdomain *pd, struct pldk__map *map)
 	const uint64_t n = map->bytes / PLD_CELL_SIZE;
 	uint64_t i;
 
+	pldk__far_quiesce(pldk__shm_pd(pd));
 	if (map->kind != PLD_WINDOW_SIGNAL) {
 		memset(slab, 0, map->bytes);
 		return 0;

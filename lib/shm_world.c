@@ -86,14 +86,10 @@ int pldk__shm_world_ref(int fd, struct shm_world **out)
 	world = calloc(1, sizeof(*world));
 	if (!world)
 		goto err_nomem;
-	world->pidfds = calloc(header.nranks, sizeof(*world->pidfds));
-	if (!world->pidfds)
-		goto err_free;
 	world->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (world->fd < 0) {
 		int err = errno;
 
-		free(world->pidfds);
 		free(world);
 		pthread_mutex_unlock(&worlds_lock);
 		return pldk__fail(-err, "no descriptor left for the world: raise RLIMIT_NOFILE (ulimit -n)");
@@ -114,8 +110,6 @@ int pldk__shm_world_ref(int fd, struct shm_world **out)
 
 err_close:
 	close(world->fd);
-	free(world->pidfds);
-err_free:
 	free(world);
 err_nomem:
 	pthread_mutex_unlock(&worlds_lock);
@@ -139,7 +133,6 @@ void pldk__shm_world_hold(struct shm_world *world)
 void pldk__shm_world_unref(struct shm_world *world)
 {
 	struct shm_world **at = &worlds;
-	uint32_t i;
 
 	pthread_mutex_lock(&worlds_lock);
 	if (--world->refs) {
@@ -150,12 +143,8 @@ void pldk__shm_world_unref(struct shm_world *world)
 		at = &(*at)->next;
 	*at = world->next;
 	pthread_mutex_unlock(&worlds_lock);
-	for (i = 0; i < world->nranks; i++)
-		if (world->pidfds[i])
-			close((int)world->pidfds[i] - 1);
 	munmap(world->header, SHM_FIRST);
 	close(world->fd);
-	free(world->pidfds);
 	free(world);
 }
 

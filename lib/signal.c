@@ -85,8 +85,8 @@ int64_t pldk_cell(const struct pldk_window *signal, int ndim, const int64_t *coo
 	for (i = 0; i < ndim; i++) {
 		if (coords[i] < 0 || coords[i] >= signal->shape[i])
 			return pldk__fail(-EINVAL, "rank %u: cell: coordinate %d is %lld, allowed is 0..%lld in %s",
-					  signal->domain->rank, i, (long long)coords[i], (long long)signal->shape[i] - 1,
-					  text);
+					  signal->domain->rank, i, (long long)coords[i],
+					  (long long)signal->shape[i] - 1, text);
 		index = index * signal->shape[i] + coords[i];
 	}
 	return index;
@@ -118,9 +118,10 @@ static int notify(struct pldk_domain *domain, struct pldk__thread *thread, uint3
 	struct pldk__rec *rec;
 	int ret;
 
-	rec = pldk__record(thread, event, flags, site, post->peer, (int)post->signal->id, (uint64_t)post->cell, post->value);
-	ret = pldk__notify_one(domain, post->signal->map, (uint32_t)post->peer, (uint32_t)post->cell, (uint32_t)post->op,
-			       post->value, wakes, nwakes);
+	rec = pldk__record(thread, event, flags, site, post->peer, (int)post->signal->id, (uint64_t)post->cell,
+			   post->value);
+	ret = pldk__notify_one(domain, post->signal->map, (uint32_t)post->peer, (uint32_t)post->cell,
+			       (uint32_t)post->op, post->value, wakes, nwakes);
 	pldk__store_relaxed(&rec->tsc, pldk__tsc());
 	if (pldk__unlikely(ret))
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
@@ -345,8 +346,8 @@ static int wait_for_awaits(struct pldk_domain *domain, struct pldk__thread *thre
 			release_windows(awaits, n);
 		}
 		if (thread->waited_ns > 1000 || (ret && ret != -EAGAIN)) {
-			rec = pldk__record(thread, PLDK_EV_WAIT_END, ret ? PLDK_EVENT_FAILED : 0, site, -1, (int)awaits[0].signal->id,
-					   (uint64_t)awaits[0].cell, preds[0].seen);
+			rec = pldk__record(thread, PLDK_EV_WAIT_END, ret ? PLDK_EVENT_FAILED : 0, site, -1,
+					   (int)awaits[0].signal->id, (uint64_t)awaits[0].cell, preds[0].seen);
 			pldk__store_relaxed(&rec->tsc, pldk__tsc());
 		}
 	}
@@ -403,8 +404,8 @@ int pldk_wait_all_at(struct pldk_site *site, struct pldk_await *awaits, size_t n
 	ret = pldk__enter(awaits[0].signal->domain, &thread);
 	if (ret)
 		return ret;
-	ret = wait_for_awaits(awaits[0].signal->domain, thread, pldk__site_id(site), awaits, n, 0, timeout_ns, NULL, 0, NULL,
-			      "wait_all");
+	ret = wait_for_awaits(awaits[0].signal->domain, thread, pldk__site_id(site), awaits, n, 0, timeout_ns, NULL, 0,
+			      NULL, "wait_all");
 	pldk__leave(thread);
 	return ret;
 }
@@ -430,8 +431,8 @@ int pldk_wait_any_at(struct pldk_site *site, struct pldk_await *awaits, size_t n
 	ret = pldk__enter(awaits[0].signal->domain, &thread);
 	if (ret)
 		return ret;
-	ret = wait_for_awaits(awaits[0].signal->domain, thread, pldk__site_id(site), awaits, n, PLD_WAIT_F_ANY, timeout_ns,
-			      NULL, 0, out_index, "wait_any");
+	ret = wait_for_awaits(awaits[0].signal->domain, thread, pldk__site_id(site), awaits, n, PLD_WAIT_F_ANY,
+			      timeout_ns, NULL, 0, out_index, "wait_any");
 	pldk__leave(thread);
 	return ret;
 }
@@ -495,8 +496,8 @@ int(pldk_notify_wait)(const struct pldk_post *posts, size_t nposts, struct pldk_
  * A loop of failed tests of one cell would push everything else out of the ring: its first and each 64th are recorded,
  * and who looks from outside sees that the thread polls.
  */
-static void record_failed_test(struct pldk__thread *thread, uint32_t site, const struct pldk_window *signal, int64_t cell,
-			       int64_t expected)
+static void record_failed_test(struct pldk__thread *thread, uint32_t site, const struct pldk_window *signal,
+			       int64_t cell, int64_t expected)
 {
 	uint64_t what = (uint64_t)signal->id << 40 ^ (uint64_t)cell;
 
@@ -505,7 +506,8 @@ static void record_failed_test(struct pldk__thread *thread, uint32_t site, const
 		thread->polls = 0;
 	}
 	if (!(thread->polls++ % POLLS_PER_RECORD)) {
-		pldk__record(thread, PLDK_EV_TEST, PLDK_EVENT_FAILED, site, -1, (int)signal->id, (uint64_t)cell, expected);
+		pldk__record(thread, PLDK_EV_TEST, PLDK_EVENT_FAILED, site, -1, (int)signal->id, (uint64_t)cell,
+			     expected);
 		if (thread->polls > POLLS_PER_RECORD)
 			pldk__state(thread, PLDK__STATE_POLLING);
 	}
@@ -542,8 +544,8 @@ int pldk_test_at(struct pldk_site *site, struct pldk_window *signal, int64_t cel
 		if (thread->polls)
 			pldk__state(thread, PLDK__STATE_RUN);
 		thread->polls = 0;
-		rec = pldk__record(thread, PLDK_EV_TEST, PLDK_EVENT_DONE_AT_ONCE, site_id, -1, (int)signal->id, (uint64_t)cell,
-				   expected);
+		rec = pldk__record(thread, PLDK_EV_TEST, PLDK_EVENT_DONE_AT_ONCE, site_id, -1, (int)signal->id,
+				   (uint64_t)cell, expected);
 		pldk__store_relaxed(&rec->tsc, pldk__tsc());
 		ret = 1;
 	} else {
@@ -578,8 +580,8 @@ int pldk_read_at(struct pldk_site *site, struct pldk_window *signal, int64_t cel
 	if (pldk__unlikely(ret))
 		return ret;
 	value = pldk__load_acquire(&pldk__cell_at(signal->map, signal->domain->rank, (uint32_t)cell)->value);
-	pldk__record(thread, PLDK_EV_READ, PLDK_EVENT_DONE_AT_ONCE, pldk__site_id(site), -1, (int)signal->id, (uint64_t)cell,
-		     value);
+	pldk__record(thread, PLDK_EV_READ, PLDK_EVENT_DONE_AT_ONCE, pldk__site_id(site), -1, (int)signal->id,
+		     (uint64_t)cell, value);
 	*out_value = value;
 	pldk__leave(thread);
 	return 0;

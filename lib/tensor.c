@@ -163,7 +163,8 @@ int pldk__check_tensor(const struct pldk_tensor *tensor, const char *op)
 		if (tensor->shape[i] < 0)
 			return pldk__fail(-EINVAL, "%s: dimension %u of the tensor is %" PRId64, op, i, tensor->shape[i]);
 	}
-	if (pldk__shape_count((int)tensor->ndim, tensor->shape, pldk_dtype_size((enum pldk_dtype)tensor->dtype), &count))
+	if (pldk__shape_count((int)tensor->ndim, tensor->shape, pldk_dtype_size((enum pldk_dtype)tensor->dtype),
+			      &count))
 		return pldk__fail(-EOVERFLOW, "%s: the tensor has more bytes than memory has addresses", op);
 	if (!tensor->data && count)
 		return pldk__fail(-EINVAL, "%s: the tensor's data is NULL but it has %" PRIu64 " elements", op, count);

@@ -8,7 +8,8 @@
  * spinning needs none of it, it only looks.
  *
  * How long to spin (shared/performance numbers are in the README): a real wake-up costs 25 to 50 us, so a rank alone on
- * its CPU spins 50 us. Where two ranks share a CPU the other one needs it: spin 2 us, then yield. Yielding is bounded in
+ * its CPU spins 50 us. Where two ranks share a CPU the other one needs it: spin 2 us, then yield. Yielding is bounded
+ * in
  * time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and giving it away
  * again and again would cost milliseconds.
  */
@@ -32,8 +33,8 @@
 enum { GIVE_UP = 1 };
 
 /*
- * How long a wait takes, by the clock readings that it makes anyway. A wait that ends within the first turns of the spin
- * loop reads no clock at all: 20 ns would be a third of a round trip.
+ * How long a wait takes, by the clock readings that it makes anyway. A wait that ends within the first turns of the
+ * spin loop reads no clock at all: 20 ns would be a third of a round trip.
  */
 struct span {
 	uint64_t start;
@@ -327,8 +328,16 @@ static int sleep_until(struct pldk_domain *domain, struct pldk__wait *wait, cons
 	int ret;
 
 	ret = domain->ops->sleep(domain->pd, wait, wakes, nwakes);
-	if (ret != -EDEADLK || !domain->is_deadlock_logged_only)
+	if (ret != -EDEADLK)
 		return ret;
+	/* Nobody is left who could notify because somebody ended: then that is the reason to tell. */
+	if (pldk__wait_holds(domain->rank, wait))
+		return 0;
+	ret = judge(domain, wait);
+	if (ret)
+		return ret;
+	if (!domain->is_deadlock_logged_only)
+		return -EDEADLK;
 	/* PLDK_DEADLOCK=report: tell, and wait on as one who is never part of a deadlock. */
 	explain_deadlock(domain, wait, op, &text);
 	pldk__log(PLDK_LOG_ERROR, "%s", text.text);
@@ -384,11 +393,14 @@ void pldk__rank_text(struct pldk__text *text, struct pldk_domain *domain, uint32
 	const char *run;
 	char buf[80];
 
+	pldk__text_add(text, "rank %u (", rank);
+	if (domain->world_ranks)
+		pldk__text_add(text, "rank %u of the world, ", domain->world_ranks[rank]);
 	if (state == PLD_MEMBER_ABSENT) {
-		pldk__text_add(text, "rank %u (not joined)", rank);
+		pldk__text_add(text, "not joined)");
 		return;
 	}
-	pldk__text_add(text, "rank %u (pid %u", rank, member->pid);
+	pldk__text_add(text, "pid %u", pldk__pid_of(domain, rank));
 	if (state != PLD_MEMBER_ALIVE) {
 		pldk__text_add(text, ", %s)", pldk__member_how(member, buf, sizeof(buf)));
 		return;
@@ -485,7 +497,7 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 
 		pldk__text_add(text, "%s rank %u", i ? ";" : ":", e->rank);
 		if (is_ours)
-			pldk__text_add(text, " (pid %u)", pldk__member_of(domain->pd->status, e->rank)->pid);
+			pldk__text_add(text, " (pid %u)", pldk__pid_of(domain, e->rank));
 		if (e->window_id == PLD_WINDOW_ID_SYSTEM + PLDK__SYSTEM_EPOCHS) {
 			pldk__text_add(text, " waits in call %" PRId64 " of its domain for rank %u", (int64_t)e->expected >> 16,
 				       e->from);
@@ -550,7 +562,7 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 			break;
 		}
 		member = pldk__member_of(domain->pd->status, wait->out_rank);
-		pldk__text_add(&text, ": rank %u (pid %u) %s", wait->out_rank, member->pid,
+		pldk__text_add(&text, ": rank %u (pid %u) %s", wait->out_rank, pldk__pid_of(domain, wait->out_rank),
 			       pldk__member_how(member, how, sizeof(how)));
 		break;
 	case -EINTR:

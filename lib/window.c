@@ -142,7 +142,8 @@ static uint32_t kernel_flags(uint32_t flags)
 /* Options into the wish; the timeout also when the rest is wrong, because the others must hear of the failure. */
 static int take_options(struct wish *wish, const struct pldk_window_options *options)
 {
-	const uint32_t valid = PLDK_WINDOW_OWNER_WRITES | PLDK_WINDOW_HUGE | PLDK_WINDOW_INTERLEAVE | PLDK_WINDOW_HUGE_ONLY;
+	const uint32_t valid =
+		PLDK_WINDOW_OWNER_WRITES | PLDK_WINDOW_HUGE | PLDK_WINDOW_INTERLEAVE | PLDK_WINDOW_HUGE_ONLY;
 
 	wish->id = -1;
 	wish->timeout_ns = PLDK_TIMEOUT_DEFAULT;
@@ -280,17 +281,20 @@ static int open_local(const struct wish *wish, uint32_t id, struct pldk_window *
 	int ret;
 
 	if (other)
-		return pldk__fail(-EEXIST, "rank %u: %s: %s is open and has %" PRIu64 " bytes; asked for are %" PRIu64
+		return pldk__fail(-EEXIST,
+				  "rank %u: %s: %s is open and has %" PRIu64 " bytes; asked for are %" PRIu64
 				  " bytes: destroy it first or choose another id",
-				  wish->domain->rank, wish->op, pldk__window_text(other, text, sizeof(text)), other->bytes,
-				  wish->bytes);
+				  wish->domain->rank, wish->op, pldk__window_text(other, text, sizeof(text)),
+				  other->bytes, wish->bytes);
 	window = window_new(wish, id);
 	if (!window)
 		return -ENOMEM;
 	ret = wish->domain->ops->open(wish->domain->pd, &spec, &window->map);
 	if (ret) {
 		free(window);
-		/* The ranks agreed just before; so this is an earlier window that another rank has not destroyed yet. */
+		/*
+		 * The ranks agreed just before; so this is an earlier window that another rank has not destroyed yet.
+		 */
 		if (ret == -EPROTO)
 			ret = -EEXIST;
 		return pldk__fail_prefix(ret, "rank %u: %s: window %u: ", wish->domain->rank, wish->op, id);
@@ -516,7 +520,9 @@ int pldk_window_destroy(struct pldk_window *window)
 	ret = pldk__enter(domain, &thread);
 	if (ret)
 		return ret;
-	/* A waiter counts itself, then looks at the magic; here it is the other way round. One of both sees the other. */
+	/*
+	 * A waiter counts itself, then looks at the magic; here it is the other way round. One of both sees the other.
+	 */
 	if (!pldk__cas_seq(&window->magic, &magic, PLDK__MAGIC_DEAD)) {
 		ret = pldk__check_window(window, "window_destroy");
 		goto out;
@@ -562,7 +568,10 @@ int pldk_window_reset_at(struct pldk_site *site, struct pldk_window *window, int
 	deadline_ns = pldk__deadline(timeout_ns);
 	call.args[0] = window->id;
 	call.args[1] = window->generation;
-	/* All or none: a rank with a waiter says so before anybody zeroes. Then nobody is inside, and each zeroes its own. */
+	/*
+	 * All or none: a rank with a waiter says so before anybody zeroes. Then nobody is inside, and each zeroes its
+	 * own.
+	 */
 	if (pldk__load_seq(&window->waiters))
 		call.err = pldk__fail(-EBUSY, "rank %u: window_reset: a thread waits in %s", domain->rank,
 				      pldk__window_text(window, text, sizeof(text)));

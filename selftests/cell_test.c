@@ -131,6 +131,18 @@ TEST_F(cell, vector_bounds_are_checked)
 	EXPECT_EQ(21, self->slab0[0].value);
 }
 
+TEST_F(cell, a_result_that_cannot_be_stored_is_no_error)
+{
+	struct pld_notify_cell *e = mmap(NULL, PLD_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pld_notify n = { .cells = pld_ptr(e), .ncells = 1, .cell_size = sizeof(*e) };
+
+	*e = (struct pld_notify_cell){ .window_id = 1, .rank = 0, .cell = 4, .value = 1, .out_value = POISON };
+	mprotect(e, PLD_PAGE, PROT_READ);
+	EXPECT_EQ(0, pld_ioctl(self->r1, PLD_IOC_CELL_NOTIFY, &n));
+	EXPECT_EQ(POISON, e->out_value);
+	EXPECT_EQ(1, self->slab0[4].value);
+}
+
 TEST_F(cell, a_dead_ranks_cell_can_be_notified)
 {
 	close(self->r0);

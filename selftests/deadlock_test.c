@@ -86,7 +86,8 @@ static bool sleepers(int dom, uint32_t n)
 /* Nothing is reported while the referee has had several looks. */
 static bool is_left_alone(struct shared *s, int n, int dom, uint32_t nwaiters)
 {
-	return !PLD_WAIT_FOR(__atomic_load_n(&s->done, __ATOMIC_ACQUIRE) > n, LOOK_NS / MSEC) && sleepers(dom, nwaiters);
+	return !PLD_WAIT_FOR(__atomic_load_n(&s->done, __ATOMIC_ACQUIRE) > n, LOOK_NS / MSEC) &&
+	       sleepers(dom, nwaiters);
 }
 
 /* A4: each waits before it notifies. */
@@ -412,7 +413,8 @@ TEST_F(deadlock, any_is_alive_through_one_branch_and_all_is_not)
 	r2 = pld_join(dom, 2);
 	ASSERT_EQ(0, pld_signal_window(r2, 1, 16, NULL));
 	if (CHILD(self, 0)) {
-		struct pld_wait_cell e[] = { PLD_WAIT_CELL(1, 0, PLD_CMP_GE, 1, 1), PLD_WAIT_CELL(1, 1, PLD_CMP_GE, 1, 2) };
+		struct pld_wait_cell e[] = { PLD_WAIT_CELL(1, 0, PLD_CMP_GE, 1, 1),
+					     PLD_WAIT_CELL(1, 1, PLD_CMP_GE, 1, 2) };
 		struct pld_wait w = pld_wait_of(e, 2, PLD_WAIT_F_ANY | PLD_WAIT_F_EXACT, PLD_DEADLINE_NEVER);
 
 		self->s->ret[0] = pld_ioctl(become(dom, 0), PLD_IOC_CELL_WAIT, &w);

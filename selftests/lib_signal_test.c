@@ -483,7 +483,10 @@ RANK(pass_messages)
 
 TEST(what_was_put_before_a_notify_is_there_after_the_wait)
 {
-	run_ranks(2, pass_messages, NULL);
+	struct pt_run run = { .nranks = 2, .body = pass_messages, .limit_ms = 60000 };
+
+	pt_start(_metadata, &run);
+	pt_finish(_metadata, &run);
 }
 
 /* Rank 0 puts to 1, tells 2; 2 tells 1; 1 must see the data. */
@@ -585,7 +588,7 @@ RANK(ping_pong)
 TEST(a_million_spinning_pairs_lose_no_wake_up)
 {
 	long rounds = pt_rounds(pt_is_far() ? 20000 : 1000000);
-	struct pt_run run = { .nranks = 2, .body = ping_pong, .arg = &rounds, .limit_ms = 60000 };
+	struct pt_run run = { .nranks = 2, .body = ping_pong, .arg = &rounds, .limit_ms = 95000 };
 
 	pt_start(_metadata, &run);
 	pt_finish(_metadata, &run);
@@ -595,7 +598,7 @@ TEST(a_million_spinning_pairs_lose_no_wake_up)
 TEST(pairs_that_sleep_lose_no_wake_up_and_really_sleep)
 {
 	long rounds = pt_rounds(pt_is_far() ? 20000 : 200000);
-	struct pt_run run = { .nranks = 2, .body = ping_pong, .arg = &rounds, .limit_ms = 60000 };
+	struct pt_run run = { .nranks = 2, .body = ping_pong, .arg = &rounds, .limit_ms = 95000 };
 
 	setenv("PLDK_SPIN_US", "0", 1);
 	pt_start(_metadata, &run);

@@ -37,7 +37,7 @@ is() {
 
 # start ARGUMENT...: pldrun in the background.
 start() {
-	"$tools/pldrun" -q --timeout 60 "$@" >"$out" 2>&1 </dev/null &
+	"$tools/pldrun" -q --timeout 280 "$@" >"$out" 2>&1 </dev/null &
 	job=$!
 }
 

@@ -353,7 +353,8 @@ TEST_F(uapi, a_command_on_the_wrong_kind_of_file_is_enotty)
 {
 	static const unsigned long on_domain[] = { PLD_IOC_WINDOW_CREATE, PLD_IOC_CELL_NOTIFY, PLD_IOC_CELL_WAIT,
 						   PLD_IOC_DOMAIN_LEAVE, PLD_IOC_DOMAIN_SUBSET, PLD_IOC_DOMAIN_CREATE };
-	static const unsigned long on_rank[] = { PLD_IOC_DOMAIN_JOIN, PLD_IOC_DOMAIN_CREATE, PLD_IOC_DOMAIN_JOIN_TOKEN };
+	static const unsigned long on_rank[] = { PLD_IOC_DOMAIN_JOIN, PLD_IOC_DOMAIN_CREATE,
+						 PLD_IOC_DOMAIN_JOIN_TOKEN };
 	char arg[ROOM] = {};
 	unsigned int i;
 

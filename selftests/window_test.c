@@ -265,9 +265,10 @@ TEST_F(window, limits_stay_charged_while_pages_are_mapped)
 }
 
 /* C10, C2: pages need not be contiguous; what is granted can be written. */
-TEST_F(window, sizes_from_one_page_to_many_megabytes_work)
+TEST_F_TIMEOUT(window, sizes_from_one_page_to_many_megabytes_work, 120)
 {
 	static const uint64_t mib[] = { 1, 4, 5, 130, 300 };
+	uint64_t end = pld_now() + 20 * SEC;
 	struct pld_window_create c;
 	struct pld_info info = {};
 	unsigned int i;
@@ -275,7 +276,7 @@ TEST_F(window, sizes_from_one_page_to_many_megabytes_work)
 
 	for (i = 0; i < sizeof(mib) / sizeof(mib[0]); i++) {
 		ASSERT_EQ(0, pld_ioctl(self->r0, PLD_IOC_GET_INFO, &info));
-		if (info.out_total_bytes_left < 2 * (mib[i] << 20))
+		if (info.out_total_bytes_left < 2 * (mib[i] << 20) || pld_now() > end)
 			break;
 		ASSERT_EQ(0, data_window(self->r0, i, mib[i] << 20, &c)) TH_LOG("%u MiB", (unsigned int)mib[i]);
 		a = pld_map(self->r0, c.out_mmap_offset, 2 * c.out_stride, PROT_READ | PROT_WRITE);
@@ -450,7 +451,7 @@ TEST_F(window, slabs_lie_on_their_owners_nodes)
 }
 
 /* G3: everything is mapped at once. */
-TEST_F(window, touching_a_mapping_takes_no_faults)
+TEST_F_TIMEOUT(window, touching_a_mapping_takes_no_faults, 90)
 {
 	struct rusage before, after;
 	struct pld_window_create c;
@@ -510,7 +511,7 @@ TEST_F(window, the_kernel_can_read_into_and_out_of_a_mapping)
 }
 
 /* L10: a debugger reads window memory by /proc/PID/mem and ptrace, which is what gdb does. */
-TEST_F(window, a_debugger_reads_window_memory)
+TEST_F_TIMEOUT(window, a_debugger_reads_window_memory, 200)
 {
 	int *ready = pld_shared(PLD_PAGE), fd;
 	char path[64], out[8] = {};
@@ -556,6 +557,7 @@ static void *touch_thread(void *arg)
 /* M3: many threads touch a mapping whose entries are missing. */
 TEST_F_TIMEOUT(window, sixteen_threads_may_fault_the_same_pages, 90)
 {
+	uint64_t end = pld_now() + 40 * SEC;
 	struct pld_window_create c;
 	pthread_t t[16];
 	char *a;
@@ -564,7 +566,7 @@ TEST_F_TIMEOUT(window, sixteen_threads_may_fault_the_same_pages, 90)
 	ASSERT_EQ(0, data_window(self->r0, 1, 32 * PLD_PAGE, &c));
 	a = pld_map(self->r0, c.out_mmap_offset, 64 * PLD_PAGE, PROT_READ | PROT_WRITE);
 	ASSERT_NE(MAP_FAILED, a);
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 1000 && pld_now() < end; i++) {
 		madvise(a, 64 * PLD_PAGE, MADV_DONTNEED);
 		for (k = 0; k < 16; k++)
 			ASSERT_EQ(0, pthread_create(&t[k], NULL, touch_thread, a));
@@ -672,7 +674,7 @@ static int cgroup_make(const char *group, const char *max)
 }
 
 /* C7: the memory is charged, and a full group is refused rather than killed. */
-TEST_F(window, a_full_memory_cgroup_refuses_the_window)
+TEST_F_TIMEOUT(window, a_full_memory_cgroup_refuses_the_window, 90)
 {
 	struct pld_window_create c;
 	pid_t pid;
@@ -699,7 +701,7 @@ TEST_F(window, a_full_memory_cgroup_refuses_the_window)
 }
 
 /* C8: the creator pays, not who touches; the charge goes when the last mapping goes. */
-TEST_F(window, the_creators_cgroup_pays_until_the_last_unmap)
+TEST_F_TIMEOUT(window, the_creators_cgroup_pays_until_the_last_unmap, 90)
 {
 	int *state = pld_shared(PLD_PAGE), dom = pld_domain_new(2);
 	struct pld_window_create c;

@@ -121,6 +121,14 @@ version_tests() {
 	! code "${c_files[@]}" | grep -E 'LINUX_VERSION_CODE|KERNEL_VERSION' | grep -v '^kmod/compat\.h:'
 }
 
+# The VERSION line of the Makefile feeds all others.
+one_version() {
+	local version list
+	version=$(sed -n 's/^VERSION := //p' Makefile)
+	mapfile -t list < <(printf '%s\n' "${text[@]}" | grep -vE '^(Makefile|README\.md|lib/man/.*)$')
+	! grep -nF "\"$version\"" "${list[@]}" | grep -v 'include/pldk/diag.h:.*pldk_version() - '
+}
+
 broad_kills() { ! grep -nwE 'pkill|killall|kill -9 -1|kill\(-1,' "${text[@]}"; }
 leftovers() { ! grep -nE '\b(TODO|FIXME|XXX|HACK)\b|\bfor now\b|not (yet )?implemented' "${text[@]}"; }
 machine_paths() { ! grep -nE '(^|[^A-Za-z0-9_.$}"*])/(root|home|mnt|srv|workspace|work)/' "${text[@]}"; }
@@ -157,6 +165,7 @@ tap_try "no line ends in blanks" whitespace
 tap_try "D4: no volatile, no builtin atomics, no assembly outside lib/atomic.h" atomics
 tap_try "I4: no get_user_pages, no class_create, no BUG in the module" kernel_apis
 tap_try "kernel versions are tested in kmod/compat.h only" version_tests
+tap_try "the version is written once" one_version
 tap_try "nothing ends processes by name" broad_kills
 tap_try "nothing is left to do" leftovers
 tap_try "no path of one machine" machine_paths

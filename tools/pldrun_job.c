@@ -368,7 +368,8 @@ static void take_end(struct loop *loop, int r, const struct world_domain *world)
 		pldrun_sink_say(job->err, "rank %d (pid %d, %s) %s", r, (int)rank->pid,
 				world_state_name(rank->end_state), how);
 	}
-	if (job->failed >= 0 || rank->was_stopped ||
+	/* After a timeout, what the poisoned ranks do is no failure of theirs. */
+	if (job->failed >= 0 || job->has_timed_out || rank->was_stopped ||
 	    (rank->status == 0 && (rank->end_state == PLD_MEMBER_ABSENT || rank->end_state == PLD_MEMBER_FINALISED)))
 		return;
 	job->failed = r;

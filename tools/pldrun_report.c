@@ -83,9 +83,10 @@ static int first_failure(const struct pldrun_job *job)
 		if (job->ranks[r].has_ended && job->ranks[r].end_state == PLD_MEMBER_ABSENT &&
 		    job->ranks[r].order < seen->order)
 			return r;
+	/* Who aborts is the first, even if it was still busy when pldrun stopped it. */
 	if (world->poison && world->poison_rank < world->nranks)
-		other = world->poison_rank;
-	else if (world->first_dead < world->nranks)
+		return (int)world->poison_rank;
+	if (world->first_dead < world->nranks)
 		other = world->first_dead;
 	return other < world->nranks && is_failure(&job->ranks[other]) ? (int)other : job->failed;
 }
@@ -151,8 +152,14 @@ static void print_table(struct pldrun_job *job)
 	}
 }
 
-static int exit_code(const struct pldrun_rank *rank)
+static int exit_code(const struct pldrun_job *job, const struct pldrun_rank *rank)
 {
+	const struct world_domain *world = job->last.ndomains ? &job->last.domains[0] : NULL;
+	uint32_t reason = world ? world->poison & ~PLD_POISON_SET : 0;
+
+	/* It aborted and was stopped before it could exit with a code of its own. */
+	if (rank->was_stopped)
+		return reason > 0 && reason < PLDRUN_TIMEOUT ? (int)reason : 1;
 	if (WIFSIGNALED(rank->status))
 		return 128 + WTERMSIG(rank->status);
 	/* It exited with 0 without finalising: its peers failed, so the job did. */
@@ -208,10 +215,12 @@ int pldrun_report(struct pldrun_job *job)
 	if (WIFSIGNALED(rank->status) && WTERMSIG(rank->status) == SIGKILL && kills > job->oom_kills)
 		snprintf(more, sizeof(more), "; out of memory: the kernel's oom_kill counter rose from %lld to %lld",
 			 job->oom_kills, kills);
+	else if (rank->was_stopped || (rank->status == 0 && rank->end_state == PLD_MEMBER_FINALISED))
+		snprintf(more, sizeof(more), " after it had aborted the job");
 	else if (job->interrupt)
 		snprintf(more, sizeof(more), "; pldrun got SIG%s", sigabbrev_np(job->interrupt));
 	else if (rank->status == 0 && rank->end_state == PLD_MEMBER_ABSENT)
 		snprintf(more, sizeof(more), " before it joined, and the other ranks waited for it");
 	pldrun_sink_say(job->err, "first failure: rank %d (pid %d) %s%s", job->failed, (int)rank->pid, how, more);
-	return exit_code(rank);
+	return exit_code(job, rank);
 }

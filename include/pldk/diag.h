@@ -11,7 +11,10 @@
 extern "C" {
 #endif
 
-/** pldk_last_error() - sentence of the calling thread's last failed call: who, what, expected, seen, what to do. Never NULL; valid until the thread's next failure */
+/**
+ * pldk_last_error() - sentence of the calling thread's last failed call: who, what, expected, seen, what to do. Never
+ * NULL; valid until the thread's next failure
+ */
 const char *pldk_last_error(void);
 
 /** pldk_strerror() - the one meaning that an errno (either sign) has in pldk. Never NULL */
@@ -23,7 +26,10 @@ enum pldk_log_level { PLDK_LOG_ERROR = 0, PLDK_LOG_WARN = 1, PLDK_LOG_INFO = 2, 
 /** pldk_log_fn - a line without newline; may be called from any thread, must not call pldk */
 typedef void (*pldk_log_fn)(enum pldk_log_level level, const char *line, void *arg);
 
-/** pldk_set_log() - the library itself prints nothing; NULL turns it off. PLDK_LOG=error|warn|info|debug sets a stderr callback at init */
+/**
+ * pldk_set_log() - the library itself prints nothing; NULL turns it off. PLDK_LOG=error|warn|info|debug sets a stderr
+ * callback at init
+ */
 void pldk_set_log(pldk_log_fn fn, void *arg, enum pldk_log_level most);
 
 /** enum pldk_event_op - what a record of the flight recorder is */

@@ -93,11 +93,15 @@ int pldk_world_token(int fd, uint8_t out_token[16]);
 /**
  * pldk_world_join_token() - as pldk_world_join(), by token
  *
- * Return: also -ENOENT (no such world: dead, or not the same /dev/pld instance; the text tells), -EPERM (another user's).
+ * Return: also -ENOENT (no such world: dead, or not the same /dev/pld instance; the text tells), -EPERM (another
+ * user's).
  */
 int pldk_world_join_token(const uint8_t token[16], int rank, int64_t timeout_ns, struct pldk_domain **out);
 
-/** pldk_world_mark_dead() - a launcher's word that a rank's process ended: status as from waitpid(2). Return: 0, -EBADF, -EINVAL */
+/**
+ * pldk_world_mark_dead() - a launcher's word that a rank's process ended: status as from waitpid(2). Return: 0, -EBADF,
+ * -EINVAL
+ */
 int pldk_world_mark_dead(int fd, int rank, int wait_status);
 
 /** pldk_world_poison() - as pldk_abort(), for a launcher that is no member. Return: 0, -EBADF */
@@ -118,7 +122,10 @@ int pldk_subset(struct pldk_domain *parent, const int *ranks, int nranks, int64_
 int pldk_subset_at(struct pldk_site *site, struct pldk_domain *parent, const int *ranks, int nranks, int64_t timeout_ns,
 		   struct pldk_domain **out);
 
-/** pldk_domain_close() - leave a subset, closing the windows that are still open in it; local. Return: 0, -EBUSY, -EINVAL (the world: use pldk_finalize()) */
+/**
+ * pldk_domain_close() - leave a subset, closing the windows that are still open in it; local. Return: 0, -EBUSY,
+ * -EINVAL (the world: use pldk_finalize())
+ */
 int pldk_domain_close(struct pldk_domain *domain);
 
 /** pldk_rank() - the caller's rank in it, or -EINVAL for NULL */

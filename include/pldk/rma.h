@@ -125,8 +125,8 @@ int pldk_remote_load_at(struct pldk_site *site, const struct pldk_tensor *dst, c
  */
 int pldk_remote_store(const struct pldk_tensor *src, const struct pldk_dtensor *dst, int peer, const int64_t *offsets,
 		      enum pldk_atomic atomic);
-int pldk_remote_store_at(struct pldk_site *site, const struct pldk_tensor *src, const struct pldk_dtensor *dst, int peer,
-			 const int64_t *offsets, enum pldk_atomic atomic);
+int pldk_remote_store_at(struct pldk_site *site, const struct pldk_tensor *src, const struct pldk_dtensor *dst,
+			 int peer, const int64_t *offsets, enum pldk_atomic atomic);
 
 /**
  * pldk_put_nb(), pldk_get_nb(), pldk_put_notify_nb() - start a transfer
@@ -177,7 +177,10 @@ void pldk_handle_free(struct pldk_handle *handle);
 int pldk_flush(struct pldk_domain *domain, int peer, int64_t timeout_ns);
 int pldk_flush_at(struct pldk_site *site, struct pldk_domain *domain, int peer, int64_t timeout_ns);
 
-/** pldk_fence() - this thread's earlier puts to a peer land before its later ones; gets are not ordered. Return: 0, -EINVAL */
+/**
+ * pldk_fence() - this thread's earlier puts to a peer land before its later ones; gets are not ordered. Return: 0,
+ * -EINVAL
+ */
 int pldk_fence(struct pldk_domain *domain, int peer);
 int pldk_fence_at(struct pldk_site *site, struct pldk_domain *domain, int peer);
 

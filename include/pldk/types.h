@@ -47,7 +47,9 @@ enum pldk_dtype {
 /** enum pldk_reduce_op - how a reduction combines elements */
 enum pldk_reduce_op { PLDK_SUM = 0, PLDK_MAX = 1, PLDK_MIN = 2, PLDK_PROD = 3 };
 
-/** enum pldk_notify_op - what a notify does to the cell. ADD when several ranks notify one cell, SET for 1:1 exchanges */
+/**
+ * enum pldk_notify_op - what a notify does to the cell. ADD when several ranks notify one cell, SET for 1:1 exchanges
+ */
 enum pldk_notify_op { PLDK_NOTIFY_ADD = 0, PLDK_NOTIFY_SET = 1 };
 
 /** enum pldk_cmp - a wait ends when (value CMP expected), signed 64-bit */

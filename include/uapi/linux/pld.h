@@ -30,8 +30,8 @@
  * rule of a larger structure.
  *
  * Errors that any command may give beside its own: ENOTCONN (on a rank file: not the process that joined, or it left or
- * ended), ECANCELED (it needs a domain that is not poisoned), ENOMEM, EFAULT, EINTR (it may sleep, and a handler without
- * SA_RESTART ran).
+ * ended), ECANCELED (it needs a domain that is not poisoned), ENOMEM, EFAULT, EINTR (it may sleep, and a handler
+ * without SA_RESTART ran).
  *
  * Deadlines are absolute CLOCK_MONOTONIC nanoseconds of the host (not of a time namespace):
  * PLD_DEADLINE_POLL asks once, PLD_DEADLINE_NEVER waits for ever.
@@ -51,7 +51,8 @@
  * rounded up to pages. A window is at its out_mmap_offset; any range of whole pages inside one window that this rank
  * has open may be mapped (else EINVAL). Of a window with F_OWNER_WRITES only the own slab may be writable (EACCES, also
  * by a later mprotect): map the window read-only, then the own slab over it. Mappings are complete at once, are not
- * inherited by fork, cannot grow, and keep their pages whatever happens to the window. Slabs of ranks of other hosts
+ * inherited by fork, cannot grow, and keep their pages whatever happens to the window; each is a reference to the rank
+ * file. Offsets of windows are above 4 GiB, so 32-bit programs need 64-bit file offsets. Slabs of ranks of other hosts
  * may be holes one day: mapping one will be ENXIO.
  */
 
@@ -104,7 +105,8 @@
  * @reserved32: zero
  * @reserved: zero
  *
- * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else. The proof
+ * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else. The
+ * proof
  * behind EDEADLK assumes that cells change by notify of joined ranks: who writes them otherwise (through a mapping kept
  * after leaving, ptrace, DMA) may cause an EDEADLK in the domains of the processes involved.
  */
@@ -116,13 +118,16 @@ struct pld_cell {
 	__aligned_u64 reserved[5];
 };
 
-/* Member states, in this order: from FINALISED on a rank never notifies again; above FINALISED, new ones too, it is dead. */
+/*
+ * Member states, in this order: from FINALISED on a rank never notifies again; above FINALISED, new ones too, it is
+ * dead.
+ */
 #define PLD_MEMBER_ABSENT 0u    /* not joined yet */
 #define PLD_MEMBER_ALIVE 1u
 #define PLD_MEMBER_FINALISED 2u /* left in order (DOMAIN_LEAVE) */
 #define PLD_MEMBER_EXITED 3u    /* dead: exit without leaving; status is the exit code */
 #define PLD_MEMBER_KILLED 4u    /* dead: POSIX signal; status is its number */
-#define PLD_MEMBER_RELEASED 5u  /* dead: exec, or the last reference to its rank file went (mappings and copies count) */
+#define PLD_MEMBER_RELEASED 5u  /* dead: exec, or the last reference to its rank file went (copies too) */
 
 /**
  * struct pld_member - one rank as the status page shows it
@@ -361,7 +366,7 @@ struct pld_domain_member {
 #define PLD_WINDOW_F_HUGE (1u << 2)         /* wish for 2 MiB pages; falls back */
 #define PLD_WINDOW_F_HUGE_ONLY (1u << 3)    /* no fallback: EOPNOTSUPP */
 #define PLD_WINDOW_F_INTERLEAVE (1u << 4)   /* pages go round the nodes instead of the owner's */
-#define PLD_WINDOW_F_SYSTEM (1u << 5)       /* system ids and only they: outside RLIMIT_MEMLOCK, inside the module cap */
+#define PLD_WINDOW_F_SYSTEM (1u << 5)       /* system ids: outside RLIMIT_MEMLOCK, inside the module cap */
 
 /**
  * struct pld_window_create - ioctl(PLD_IOC_WINDOW_CREATE) on a rank file
@@ -382,11 +387,13 @@ struct pld_domain_member {
  *
  * All slabs are allocated, zeroed and charged here, before the id exists: a later access never faults for memory.
  * All nranks * stride bytes are charged to the creator's memory cgroup and, without F_SYSTEM, to the creating user's
- * locked memory (all its processes together, against the creator's RLIMIT_MEMLOCK; CAP_IPC_LOCK lifts it), until the last
- * reference or mapping goes, also after the creator ended. The window lives until every member that opened it destroyed it or died; mappings keep its pages.
+ * locked memory (all its processes together, against the creator's RLIMIT_MEMLOCK; CAP_IPC_LOCK lifts it), until the
+ * last reference or mapping goes, also after the creator ended. The window lives until every member that opened it
+ * destroyed it or died; mappings keep its pages.
  *
  * Errors: EINVAL (bytes 0, id, kind, cell multiple), EEXIST (id taken and no F_ATTACH, or this rank has it open),
- * EPROTO (F_ATTACH and arguments differ), EPERM (RLIMIT_MEMLOCK), ENOSPC (module cap), ENOMEM, EOVERFLOW.
+ * EPROTO (F_ATTACH and arguments differ), EPERM (RLIMIT_MEMLOCK), ENOSPC (module cap, PLD_SYSTEM_BYTES_MAX), ENOMEM,
+ * EOVERFLOW, EOPNOTSUPP (F_HUGE_ONLY), ECANCELED (poisoned).
  */
 struct pld_window_create {
 	__u32 window_id;
@@ -545,7 +552,7 @@ struct pld_wait_cell {
 };
 
 #define PLD_WAIT_F_ANY (1u << 0)   /* one predicate is enough; default: all at the same moment */
-#define PLD_WAIT_F_EXACT (1u << 1) /* the from fields are certain (the library's own cells), not a user's claim */
+#define PLD_WAIT_F_EXACT (1u << 1) /* from and from_mask are certain (the library's own cells), not a user's claim */
 #define PLD_WAIT_F_IDLE (1u << 2)  /* an idle worker: never part of a deadlock */
 
 /**
@@ -557,7 +564,8 @@ struct pld_wait_cell {
  * @site: in: call-site tag for the ledger
  * @deadline_ns: in: absolute CLOCK_MONOTONIC
  * @from_mask: in: pointer to @from_words __u64 of ranks that may notify, for predicates with PLD_RANK_ANY; 0: all
- * @from_words: in: words of @from_mask, 1..PLD_MAX_RANKS/64; missing words are 0. A bit from nranks on, or no bit: EINVAL
+ * @from_words: in: words of @from_mask, 1..PLD_MAX_RANKS/64; missing words are 0. A bit from nranks on, or no bit:
+ * EINVAL
  * @out_index: F_ANY: first predicate that holds
  * @out_rank: on EOWNERDEAD and ESHUTDOWN: the rank that is gone
  * @out_verdict: on EDEADLK: number for PLD_IOC_VERDICT
