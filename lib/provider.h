@@ -176,6 +176,7 @@ enum pldk__rmw { PLDK__RMW_ADD, PLDK__RMW_SWAP, PLDK__RMW_CAS };
  *         -EDEADLK. First wakes everybody in wakes[]. Sets no sentence: the caller knows the names. Only when
  *         what carries far ranks' bytes died, out_rank is PLD_RANK_ANY (-EOWNERDEAD) and the sentence names it
  * @wake: after user-space notifies that saw sleepers != 0. Never fails
+ * @watch: notice deaths that nobody has told; called now and then by who spins for long. NULL where all deaths are told
  * @ledger, @verdict: *n is room in, count out; entries as PLD_IOC_LEDGER and PLD_IOC_VERDICT give them
  *
  * @far_put: start moving len bytes to a far rank's slab; the source is free on return. atomic_dtype 0 is plain, else
@@ -213,6 +214,7 @@ struct pldk_provider_ops {
 	int (*sleep)(struct pldk__pdomain *pd, struct pldk__wait *wait, const struct pldk__wake *wakes,
 		     uint32_t nwakes);
 	void (*wake)(struct pldk__pdomain *pd, const struct pldk__wake *wakes, uint32_t nwakes);
+	void (*watch)(struct pldk__pdomain *pd);
 	int (*ledger)(struct pldk__pdomain *pd, struct pld_ledger_entry *entries, uint32_t *n);
 	int (*verdict)(struct pldk__pdomain *pd, uint32_t verdict, struct pld_ledger_entry *entries, uint32_t *n);
 
@@ -243,9 +245,8 @@ int pldk__fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3
  * @rank: who waits
  * @wait: out_rank is set when it may not
  *
- * The one rule for deaths, finalised ranks and poison, in user space (the kernel has its twin in kmod/wait.c):
- * poisoned: -ECANCELED. A rank that may notify (from, else any member but the waiter) is dead: -EOWNERDEAD. All that
- * may notify have finalised: -ESHUTDOWN. Per predicate; all must be possible, or with F_ANY one.
+ * The one rule for deaths, finalised ranks and poison, in user space; the kernel has its twin, pld_wait_failure() in
+ * kmod/wait.c. The rule stands at struct pld_wait in include/uapi/linux/pld.h.
  *
  * Return: 0, or the errno.
  */

@@ -251,6 +251,7 @@ static int join_view(const struct shm_view *view, uint32_t rank, struct shm_pd *
 	pd->base.rank = rank;
 	pd->base.nranks = view->nranks;
 	pd->view = *view;
+	pd->root = &pd->view;
 	pd->claim = pldk__shm_claim_self();
 	pd->world_rank = view->ranks[rank].world_rank;
 	pd->line_hint = pd->world_rank;
@@ -409,7 +410,9 @@ static int shm_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 		return ret;
 	}
 	pldk__shm_world_hold(view.world);
+	pd->root = parent->root;
 	pd->lane = parent->lane;
+	pldk__shm_ends_inherit(pd);
 	*out = &pd->base;
 	return 0;
 }

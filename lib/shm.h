@@ -62,6 +62,7 @@ struct shm_lane;
  * struct shm_pd - a joined domain
  * @base: what the library sees; first
  * @view: the domain
+ * @root: the world's domain; its pd outlives this one
  * @claim: this process
  * @world_rank: own rank in the world
  * @line_hint: line of the ledger that was free last time
@@ -70,6 +71,7 @@ struct shm_lane;
 struct shm_pd {
 	struct pldk__pdomain base;
 	struct shm_view view;
+	const struct shm_view *root;
 	uint64_t claim;
 	uint32_t world_rank;
 	uint32_t line_hint;
@@ -169,6 +171,7 @@ void pldk__shm_ring(const struct shm_view *view, uint32_t rank);
 int pldk__shm_member_join(const struct shm_view *view, uint32_t rank, uint64_t claim);
 void pldk__shm_member_end(const struct shm_view *view, uint32_t rank, uint32_t state, int status);
 void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status);
+void pldk__shm_ends_inherit(const struct shm_pd *pd);
 void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch);
 void pldk__shm_watch_end(struct shm_watch *watch);
 bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view);

@@ -173,6 +173,39 @@ static bool wait_read(struct job *job, uint32_t index, struct seen *s)
 	return pldk__load_relaxed(&line->gen) == s->gen;
 }
 
+/* May this predicate still become true, as far as deaths and farewells go? The rule of pldk__wait_judge(). */
+static bool is_possible(const struct shm_view *view, uint32_t rank, uint32_t from)
+{
+	bool is_left = view->nranks == 1;
+	uint32_t i;
+
+	if (from < view->nranks)
+		return !pldk__shm_is_gone(view, from);
+	for (i = 0; i < view->nranks; i++) {
+		const uint64_t end = pldk__load_acquire(&view->ranks[i].end);
+
+		if (i != rank && SHM_END_STATE(end) > PLD_MEMBER_FINALISED)
+			return false;
+		is_left |= i != rank && !end;
+	}
+	return is_left;
+}
+
+/* A wait that ends by itself as soon as its thread looks, with another errno than EDEADLK. */
+static bool ends_anyway(const struct job *job, const struct seen *s)
+{
+	const struct shm_view *view = &job->views[s->domain];
+	const bool any = s->flags & PLD_WAIT_F_ANY;
+	uint32_t impossible = 0;
+	uint32_t i;
+
+	if (pldk__load_acquire(&view->status->poison))
+		return true;
+	for (i = 0; i < s->npreds && s->counts; i++)
+		impossible += !is_possible(view, s->rank, s->preds[i].from);
+	return any ? impossible == s->npreds : impossible;
+}
+
 static bool values_read(struct job *job, struct seen *s)
 {
 	uint32_t i;
@@ -200,8 +233,10 @@ static bool waits_collect(struct job *job)
 			job->waits = more;
 		}
 		s = &job->waits[job->nwaits];
-		if (wait_read(job, i, s) && values_read(job, s))
-			job->nwaits++;
+		if (!wait_read(job, i, s) || !values_read(job, s))
+			continue;
+		s->counts = s->counts && !ends_anyway(job, s);
+		job->nwaits++;
 	}
 	return true;
 }

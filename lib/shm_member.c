@@ -353,21 +353,40 @@ static bool watch_has(const struct shm_watch *watch, uint32_t rank)
 	return false;
 }
 
+/**
+ * pldk__shm_ends_inherit() - who left the world before joining this subset will not come
+ */
+void pldk__shm_ends_inherit(const struct shm_pd *pd)
+{
+	const struct shm_view *view = &pd->view;
+	uint32_t i;
+
+	for (i = 0; i < view->nranks; i++) {
+		const uint64_t end = pldk__load_acquire(&pd->root->ranks[view->ranks[i].world_rank].end);
+
+		if (end && !pldk__shm_is_gone(view, i))
+			pldk__shm_member_end(view, i, SHM_END_STATE(end), SHM_END_STATUS(end));
+	}
+}
+
 /* Choose whom to look at, and finish what the dead left half done. */
 static void watch_fill(struct shm_pd *pd, struct shm_watch *watch)
 {
 	struct shm_view *view = &pd->view;
 	uint32_t i;
 
+	pldk__shm_ends_inherit(pd);
 	/* More members than descriptors: other ones each time. Every sleeper begins with its neighbour. */
 	if (view->nranks > SHM_WATCH_MAX)
 		watch_clear(watch);
 	for (i = 0; i < view->nranks && watch->n < SHM_WATCH_MAX; i++) {
 		const uint32_t rank = (pd->base.rank + 1 + watch->next + i) % view->nranks;
 		struct shm_rank *r = &view->ranks[rank];
-		const uint64_t claim = pldk__load_acquire(&r->claim);
 		const uint64_t end = pldk__load_acquire(&r->end);
+		uint64_t claim = pldk__load_acquire(&r->claim);
 
+		if (!claim) /* has not joined this subset: is it still in the world? */
+			claim = pldk__load_acquire(&pd->root->ranks[r->world_rank].claim);
 		if (end) {
 			if (pldk__load_acquire(&pldk__shm_member(view, rank)->state) != SHM_END_STATE(end))
 				end_show(view, rank);
@@ -409,7 +428,8 @@ void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
 		if (pldk__shm_is_gone(view, rank))
 			continue;
 		if (pfds[i].fd < 0 && !ended) /* no descriptor left for it */
-			ended = !pldk__shm_claim_alive(pldk__load_acquire(&view->ranks[rank].claim));
+			ended = !pldk__shm_claim_alive(
+				pldk__load_acquire(&pd->root->ranks[view->ranks[rank].world_rank].claim));
 		if (!ended)
 			continue;
 		pldk__shm_member_end(view, rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);

@@ -258,9 +258,12 @@ static int check_awaits(const struct pldk_await *awaits, size_t n, const char *n
 		ret = pldk__check_cell(awaits[i].signal, awaits[i].cell, name);
 		if (!ret)
 			ret = check_cmp(awaits[i].signal, awaits[i].cmp, name);
-		if (!ret && awaits[i].from != PLDK_RANK_ANY)
+		if (!ret && awaits[i].flags & ~PLDK_AWAIT_FROM)
+			ret = pldk__fail(-EOPNOTSUPP, "rank %u: %s: unknown flags 0x%x", awaits[i].signal->domain->rank, name,
+					 awaits[i].flags & ~PLDK_AWAIT_FROM);
+		if (!ret && awaits[i].flags & PLDK_AWAIT_FROM)
 			ret = pldk__check_peer(awaits[i].signal->domain, awaits[i].from, name);
-		if (!ret && (awaits[i].reserved[0] | awaits[i].reserved[1]))
+		if (!ret && (awaits[i].reserved | awaits[i].reserved32))
 			ret = pldk__fail(-EINVAL, "%s: reserved is not 0: initialise the whole struct", name);
 		if (ret)
 			return pldk__fail_prefix(ret, "entry %zu: ", i);
@@ -303,7 +306,7 @@ static void fill_pred(struct pldk__pred *pred, const struct pldk_await *await)
 	pred->map = await->signal->map;
 	pred->cell = (uint32_t)await->cell;
 	pred->cmp = (uint32_t)await->cmp;
-	pred->from = await->from == PLDK_RANK_ANY ? PLD_RANK_ANY : (uint32_t)await->from;
+	pred->from = await->flags & PLDK_AWAIT_FROM ? (uint32_t)await->from : PLD_RANK_ANY;
 	pred->expected = await->expected;
 	pred->seen = 0;
 }
@@ -330,7 +333,7 @@ static int wait_for_awaits(struct pldk_domain *domain, struct pldk__thread *thre
 	}
 	for (i = 0; i < n; i++)
 		fill_pred(&preds[i], &awaits[i]);
-	rec = pldk__record(thread, PLDK_EV_WAIT, 0, site, n ? awaits[0].from : -1, n ? (int)awaits[0].signal->id : -1,
+	rec = pldk__record(thread, PLDK_EV_WAIT, 0, site, n && awaits[0].flags & PLDK_AWAIT_FROM ? awaits[0].from : -1, n ? (int)awaits[0].signal->id : -1,
 			   n ? (uint64_t)awaits[0].cell : 0, n ? awaits[0].expected : 0);
 	if (pldk__likely(pldk__wait_holds(domain->rank, &wait))) {
 		if (nwakes)
@@ -367,7 +370,7 @@ int pldk_wait_at(struct pldk_site *site, struct pldk_window *signal, int64_t cel
 		 int64_t timeout_ns)
 {
 	struct pldk_await await = {
-		.signal = signal, .cell = cell, .cmp = (int)cmp, .from = PLDK_RANK_ANY, .expected = expected
+		.signal = signal, .cell = cell, .cmp = (int)cmp, .expected = expected
 	};
 	struct pldk__thread *thread;
 	int ret;
@@ -519,7 +522,7 @@ static void record_failed_test(struct pldk__thread *thread, uint32_t site, const
 int pldk_test_at(struct pldk_site *site, struct pldk_window *signal, int64_t cell, enum pldk_cmp cmp, int64_t expected)
 {
 	struct pldk_await await = {
-		.signal = signal, .cell = cell, .cmp = (int)cmp, .from = PLDK_RANK_ANY, .expected = expected
+		.signal = signal, .cell = cell, .cmp = (int)cmp, .expected = expected
 	};
 	struct pldk__pred pred;
 	struct pldk__wait wait = { .preds = &pred, .npreds = 1, .deadline_ns = PLD_DEADLINE_POLL };

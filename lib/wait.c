@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define SPIN_ALONE_NS 50000
@@ -144,6 +145,17 @@ bool pldk__wait_holds(uint32_t rank, struct pldk__wait *wait)
 	return true;
 }
 
+/* Each thread is a link of /proc/self/task. Asked only when everybody else has finalised. */
+static bool has_other_threads(void)
+{
+	const int saved = errno;
+	struct stat st;
+	bool has = stat("/proc/self/task", &st) < 0 || st.st_nlink > 3;
+
+	errno = saved;
+	return has;
+}
+
 /* May this predicate become true? 0, or why not and whose fault it is. */
 static int judge_pred(const struct pld_status *status, uint32_t rank, const struct pldk__pred *pred, uint32_t *out_rank)
 {
@@ -174,8 +186,8 @@ static int judge_pred(const struct pld_status *status, uint32_t rank, const stru
 			return 0;
 		last = r;
 	}
-	/* A world of one: another thread of this very rank may notify. */
-	if (last == PLD_RANK_ANY)
+	/* All others have finalised: another thread of this very process may notify. */
+	if (last == PLD_RANK_ANY || has_other_threads())
 		return 0;
 	*out_rank = last;
 	return -ESHUTDOWN;
@@ -189,8 +201,10 @@ static int judge_pred(const struct pld_status *status, uint32_t rank, const stru
  */
 int pldk__wait_judge(const struct pld_status *status, uint32_t rank, struct pldk__wait *wait)
 {
-	uint32_t out_rank = PLD_RANK_ANY;
-	int first = 0;
+	bool is_any = wait->flags & PLD_WAIT_F_ANY;
+	uint32_t shut = PLD_RANK_ANY;
+	uint32_t gone = PLD_RANK_ANY;
+	bool may_come = false;
 	uint32_t i;
 	int ret;
 
@@ -205,17 +219,20 @@ int pldk__wait_judge(const struct pld_status *status, uint32_t rank, struct pldk
 
 		if (compare(pred->seen, pred->cmp, pred->expected))
 			continue;
-		ret = judge_pred(status, rank, pred, &out_rank);
-		if (!ret && wait->flags & PLD_WAIT_F_ANY)
-			return 0;
-		if (ret && !first) {
-			first = ret;
-			wait->out_rank = out_rank;
-			if (!(wait->flags & PLD_WAIT_F_ANY))
-				break;
+		ret = judge_pred(status, rank, pred, &gone);
+		if (ret == -EOWNERDEAD) {
+			wait->out_rank = gone;
+			return ret;
 		}
+		if (!ret)
+			may_come = true;
+		else if (shut == PLD_RANK_ANY)
+			shut = gone;
 	}
-	return first;
+	if (shut == PLD_RANK_ANY || (is_any && may_come))
+		return 0;
+	wait->out_rank = shut;
+	return -ESHUTDOWN;
 }
 
 /* Judge, and believe a bad verdict only if the cells still say no. */
@@ -249,6 +266,7 @@ static int spin(struct pldk_domain *domain, struct pldk__wait *wait, uint64_t sp
 	const struct pldk__pred *pred;
 	bool is_any = wait->flags & PLD_WAIT_F_ANY;
 	const struct pld_cell *cell;
+	uint64_t watched = span->start;
 	uint32_t turn;
 	uint32_t now_events;
 	int ret;
@@ -281,7 +299,11 @@ static int spin(struct pldk_domain *domain, struct pldk__wait *wait, uint64_t sp
 		}
 		span->now = pldk__now_ns();
 		if (!span->start)
-			span->start = span->now;
+			watched = span->start = span->now;
+		if (pldk__unlikely(span->now - watched > WATCH_NS) && domain->ops->watch) {
+			domain->ops->watch(domain->pd);
+			watched = span->now;
+		}
 		if (span->now >= wait->deadline_ns)
 			return pldk__wait_holds(domain->rank, wait) ? 0 : -ETIMEDOUT;
 		if (span->now - span->start >= spin_ns)
@@ -462,9 +484,16 @@ static void explain_late(struct pldk__text *text, struct pldk_domain *domain, co
 		named[rank] = 1;
 		nlate++;
 	}
-	if (!nlate)
-		return;
-	if (is_rendezvous)
+	if (!nlate) {
+		/* Nothing says who it should be: then all that may notify. */
+		for (rank = 0; rank < domain->nranks; rank++) {
+			named[rank] = rank != domain->rank;
+			nlate += named[rank];
+		}
+		if (!nlate)
+			return;
+		pldk__text_add(text, "; may still notify: ");
+	} else if (is_rendezvous)
 		pldk__text_add(text, ": %u of %u ranks have not arrived: ", nlate, domain->nranks);
 	else
 		pldk__text_add(text, "; late: ");

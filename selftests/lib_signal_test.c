@@ -154,8 +154,11 @@ RANK(refuse)
 	EXPECT_RET(-EINVAL, pldk_wait_any(&await, 1, PLDK_TRY, &index));
 	await.cell = 0;
 	await.from = size;
+	await.flags = PLDK_AWAIT_FROM;
 	EXPECT_RET(-EINVAL, pldk_wait_all(&await, 1, PLDK_TRY));
-	await.from = PLDK_RANK_ANY;
+	await.flags = 1u << 31;
+	EXPECT_RET(-EOPNOTSUPP, pldk_wait_all(&await, 1, PLDK_TRY));
+	await.flags = 0;
 	await.signal = data;
 	EXPECT_RET(-EDOM, pldk_wait_all(&await, 1, PLDK_TRY));
 	await.signal = signal;
@@ -407,7 +410,8 @@ static void on_alarm(int nr)
 RANK(be_interrupted)
 {
 	struct pldk_window *signal = pt_signal(_metadata, world, 1);
-	struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
+	/* Again and again: a handler that runs between two looks of the sleeper interrupts nothing. */
+	struct itimerval soon = { .it_value = { .tv_usec = 50000 }, .it_interval = { .tv_usec = 30000 } };
 	struct sigaction action = { .sa_handler = on_alarm };
 	int64_t value;
 
@@ -418,11 +422,12 @@ RANK(be_interrupted)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	EXPECT_RET(-EINTR, pldk_wait(signal, 0, PLDK_GE, 1, PLDK_FOREVER));
-	EXPECT_EQ(1, atomic_load(&alarms));
+	EXPECT_LE(1, atomic_load(&alarms));
 	setitimer(ITIMER_REAL, &soon, NULL);
 	EXPECT_RET(-EINTR, pldk_notify_wait((struct pldk_post[]){ POST(signal, 1, PLDK_NOTIFY_SET, 0, 3) }, 1,
 					    &AWAIT(signal, 0, PLDK_GE, PLDK_RANK_ANY, 1), 1, PT_LONG));
-	EXPECT_EQ(2, atomic_load(&alarms));
+	EXPECT_LE(2, atomic_load(&alarms));
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
 	ASSERT_OK(pldk_read(signal, 0, &value));
 	EXPECT_EQ(0, value);
 	atomic_store(pt_word(0), 1);

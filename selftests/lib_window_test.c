@@ -118,18 +118,34 @@ TEST(wrong_arguments_are_refused_before_anybody_waits)
 	run_ranks(2, make_wrong, NULL);
 }
 
+static char logged[256];
+
+static void keep_line(enum pldk_log_level level, const char *line, void *arg)
+{
+	(void)arg;
+	if (level == PLDK_LOG_WARN)
+		snprintf(logged, sizeof(logged), "%s", line);
+}
+
 RANK(pass_a_count)
 {
-	struct pldk_window *window = PT_POISON_PTR;
+	struct pldk_window *window = NULL;
+	struct pldk_dtensor view;
 
 	(void)rank;
-	EXPECT_RET(-EINVAL, pldk_window_create(world, (size_t)size, NULL, &window));
-	EXPECT_SAYS("bytes", "3");
-	EXPECT_EQ(PT_POISON_PTR, window);
+	pldk_set_log(keep_line, NULL, PLDK_LOG_WARN);
+	ASSERT_OK(pldk_window_create(world, (size_t)size, NULL, &window));
+	EXPECT_NE(NULL, strstr(logged, "3 bytes is the number of ranks"));
+	EXPECT_RET(-EINVAL, pldk_view(window, 0, 2, SHAPE(size, 4), PLDK_FP32, &view));
+	EXPECT_SAYS("3 bytes", "[3,4]", "FP32");
+	logged[0] = 0;
+	ASSERT_OK(pldk_window_create(world, 8, NULL, &window));
+	EXPECT_EQ('\0', logged[0]);
+	pldk_set_log(NULL, NULL, PLDK_LOG_ERROR);
 }
 
 /* K5, PAGE: alloc given ranks instead of bytes */
-TEST(a_size_that_equals_the_number_of_ranks_is_taken_for_a_mistake)
+TEST(a_size_that_equals_the_number_of_ranks_is_logged_as_a_probable_mistake)
 {
 	run_ranks(3, pass_a_count, NULL);
 }

@@ -664,7 +664,8 @@ static inline struct pldk_tensor pt_tensor(struct __test_metadata *_metadata, vo
 /* One entry of a vector. */
 #define AWAIT(signal_, cell_, cmp_, from_, expected_)                                                                  \
 	((struct pldk_await){ .signal = (signal_), .cell = (cell_), .cmp = (cmp_), .from = (from_),                    \
-			      .expected = (expected_), .seen = PT_POISON })
+			      .flags = (from_) == PLDK_RANK_ANY ? 0 : PLDK_AWAIT_FROM, .expected = (expected_),        \
+			      .seen = PT_POISON })
 #define POST(signal_, peer_, op_, cell_, value_)                                                                       \
 	((struct pldk_post){ .signal = (signal_), .peer = (peer_), .op = (op_), .cell = (cell_), .value = (value_) })
 

@@ -82,6 +82,7 @@ enum pldk_event_op {
  * @window: window id or -1
  * @line: of the call, 0 if not known
  * @file: of the call, "" if not known
+ * @reserved: zero
  */
 struct pldk_event {
 	int64_t time_ns;
@@ -95,6 +96,7 @@ struct pldk_event {
 	int window;
 	uint32_t line;
 	char file[44];
+	uint64_t reserved[4];
 };
 
 /**

@@ -75,6 +75,8 @@ int pldk_get_at(struct pldk_site *site, const struct pldk_tensor *dst, const str
  * @cell: index in the peer's slab
  * @value: amount or new value
  * @op: enum pldk_notify_op
+ *
+ * Four values and never more, so that it can be written in place: what may come is a field of struct pldk_rma_options.
  */
 struct pldk_signal_to {
 	struct pldk_window *signal;

@@ -63,9 +63,11 @@ int pldk_wait_at(struct pldk_site *site, struct pldk_window *signal, int64_t cel
  * @signal: signal window; all of one call in the same domain
  * @cell: index in the own slab
  * @cmp: enum pldk_cmp
- * @from: rank that will notify it, or PLDK_RANK_ANY. A claim: it narrows who can fail the wait by dying
+ * @from: with PLDK_AWAIT_FROM: rank that will notify it. A claim: it narrows who can fail the wait by dying
  * @expected: right-hand side
  * @seen: out: last value seen, written on every return but -EINVAL and -EDOM
+ * @flags: PLDK_AWAIT_*; others are -EOPNOTSUPP
+ * @reserved32: zero
  * @reserved: zero
  */
 struct pldk_await {
@@ -75,8 +77,12 @@ struct pldk_await {
 	int from;
 	int64_t expected;
 	int64_t seen;
-	uint64_t reserved[2];
+	uint32_t flags;
+	uint32_t reserved32;
+	uint64_t reserved;
 };
+
+#define PLDK_AWAIT_FROM (1u << 0) /* from is meant; else any rank may notify */
 
 /** pldk_wait_all() - until all predicates hold at the same moment. @n may be 0. Return: as pldk_wait() */
 int pldk_wait_all(struct pldk_await *awaits, size_t n, int64_t timeout_ns);

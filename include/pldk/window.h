@@ -40,8 +40,8 @@ struct pldk_window_options {
 /**
  * pldk_window_create() - a data window, sized in bytes; collective over the domain
  * @domain: whose ranks share it
- * @bytes: of one rank's slab, > 0. Bytes, not elements: a value below 4 bytes a rank that equals the number of ranks
- *         is taken for a mistake (-EINVAL)
+ * @bytes: of one rank's slab, > 0. Bytes, not elements: a value that equals the number of ranks is logged as a probable
+ *         mistake
  * @options: or NULL
  * @out: the window
  *
