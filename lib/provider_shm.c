@@ -192,7 +192,7 @@ static int shm_mark_dead(int fd, uint32_t rank, int wait_status)
 }
 
 /* Reason and culprit move together: they are one aligned word of the status page. */
-static void poison(const struct shm_view *view, uint32_t reason, uint32_t rank)
+static void poison_one(const struct shm_view *view, uint32_t reason, uint32_t rank)
 {
 	union {
 		struct {
@@ -210,6 +210,39 @@ static void poison(const struct shm_view *view, uint32_t reason, uint32_t rank)
 	pldk__add_seq(&view->status->events, 1);
 	for (i = 0; i < view->nranks; i++)
 		pldk__shm_ring(view, i);
+}
+
+/* The subsets of a poisoned domain, and theirs. Who poisoned is known there only as one of its members. */
+static void poison_below(struct shm_world *world, uint64_t parent, uint32_t reason, uint32_t world_rank)
+{
+	uint64_t *buckets = (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS);
+	struct shm_view view;
+	uint64_t at;
+	uint32_t i;
+	int rank;
+
+	for (i = 0; i < SHM_NBUCKETS; i++) {
+		at = pldk__load_acquire(&buckets[i]);
+		while (at && !pldk__shm_view_map(world, at, &view)) {
+			if (view.dom->parent == parent) {
+				rank = pldk__shm_rank_of(&view, world_rank);
+				poison_one(&view, reason, rank < 0 ? PLD_RANK_ANY : (uint32_t)rank);
+				poison_below(world, view.dom->id, reason, world_rank);
+			}
+			at = view.dom->next;
+			pldk__shm_view_unmap(&view);
+		}
+	}
+}
+
+/*
+ * A subset that is being made meanwhile: its maker publishes it, then looks at the parent's poison (shm_subset()); here
+ * the parent is poisoned first, then the published subsets are found. One of the two sees the other.
+ */
+static void poison(const struct shm_view *view, uint32_t reason, uint32_t rank)
+{
+	poison_one(view, reason, rank);
+	poison_below(view->world, view->dom->id, reason, rank == PLD_RANK_ANY ? rank : view->ranks[rank].world_rank);
 }
 
 static int shm_poison_fd(int fd, uint32_t reason)
@@ -387,6 +420,7 @@ static int shm_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 	struct shm_pd *parent = pldk__shm_pd(base);
 	struct shm_pd *pd = NULL;
 	struct shm_view view;
+	uint32_t poisoned;
 	uint32_t rank;
 	int ret;
 
@@ -413,6 +447,13 @@ static int shm_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 	pd->root = parent->root;
 	pd->lane = parent->lane;
 	pldk__shm_ends_inherit(pd);
+	poisoned = pldk__load_seq(&parent->view.status->poison);
+	if (poisoned) {
+		rank = pldk__load_relaxed(&parent->view.status->poison_rank);
+		poison(&pd->view, poisoned & 0xffff,
+		       rank == PLD_RANK_ANY ? rank :
+					      (uint32_t)pldk__shm_rank_of(&pd->view, parent->view.ranks[rank].world_rank));
+	}
 	*out = &pd->base;
 	return 0;
 }
@@ -540,6 +581,18 @@ static int op_far_done(struct pldk__pdomain *pd, uint32_t rank, uint64_t ticket,
 	return pldk__keep_errno(pldk__far_done(pd, rank, ticket, deadline_ns));
 }
 
+static void op_watch(struct pldk__pdomain *base)
+{
+	struct shm_watch watch;
+	int keep = errno;
+
+	watch.n = 0;
+	watch.next = 0;
+	pldk__shm_watch(pldk__shm_pd(base), &watch);
+	pldk__shm_watch_end(&watch);
+	errno = keep;
+}
+
 const struct pldk_provider_ops pldk__provider_shm = {
 	.name = "shm",
 	.probe = op_probe,
@@ -558,6 +611,7 @@ const struct pldk_provider_ops pldk__provider_shm = {
 	.reset = op_reset,
 	.sleep = pldk__shm_sleep,
 	.wake = pldk__shm_wake,
+	.watch = op_watch,
 	.ledger = op_ledger,
 	.verdict = op_verdict,
 	.far_put = op_far_put,

@@ -172,6 +172,7 @@ int pldk__shm_member_join(const struct shm_view *view, uint32_t rank, uint64_t c
 void pldk__shm_member_end(const struct shm_view *view, uint32_t rank, uint32_t state, int status);
 void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status);
 void pldk__shm_ends_inherit(const struct shm_pd *pd);
+int pldk__shm_rank_of(const struct shm_view *view, uint32_t world_rank);
 void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch);
 void pldk__shm_watch_end(struct shm_watch *watch);
 bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view);

@@ -233,7 +233,12 @@ int pldk__shm_member_join(const struct shm_view *view, uint32_t rank, uint64_t c
 	return 0;
 }
 
-static int world_rank_in(const struct shm_view *view, uint32_t world_rank)
+/**
+ * pldk__shm_rank_of() - a rank of the world as a member of a domain
+ *
+ * Return: its rank there, or -1.
+ */
+int pldk__shm_rank_of(const struct shm_view *view, uint32_t world_rank)
 {
 	uint32_t i;
 
@@ -261,7 +266,7 @@ void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_
 	for (i = 0; i < SHM_NBUCKETS; i++) {
 		at = pldk__load_acquire(&buckets[i]);
 		while (at && !pldk__shm_view_map(world, at, &view)) {
-			rank = world_rank_in(&view, world_rank);
+			rank = pldk__shm_rank_of(&view, world_rank);
 			if (rank >= 0) {
 				pldk__shm_member_end(&view, (uint32_t)rank, state, status);
 				pldk__shm_domain_free(world, &view);

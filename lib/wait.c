@@ -29,6 +29,7 @@
 #define YIELD_LONG_NS 200000	/* one yield that took this long was the last */
 #define TURNS_PER_CLOCK 8	/* turns of the spin loop between two looks at the clock */
 #define TURNS_PER_EVENTS 32	/* ... and at the status page, whose line changes with every death */
+#define WATCH_NS 20000000	/* who spins for longer looks after the others now and then, as sleepers do */
 #define LATE_MAX 8		/* ranks that one sentence names */
 
 enum { GIVE_UP = 1 };
