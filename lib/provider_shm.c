@@ -450,9 +450,9 @@ static int shm_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 	poisoned = pldk__load_seq(&parent->view.status->poison);
 	if (poisoned) {
 		rank = pldk__load_relaxed(&parent->view.status->poison_rank);
-		poison(&pd->view, poisoned & 0xffff,
-		       rank == PLD_RANK_ANY ? rank :
-					      (uint32_t)pldk__shm_rank_of(&pd->view, parent->view.ranks[rank].world_rank));
+		if (rank != PLD_RANK_ANY) /* -1, who is no member here, is PLD_RANK_ANY */
+			rank = (uint32_t)pldk__shm_rank_of(&pd->view, parent->view.ranks[rank].world_rank);
+		poison(&pd->view, poisoned & 0xffff, rank);
 	}
 	*out = &pd->base;
 	return 0;

@@ -173,37 +173,58 @@ static bool wait_read(struct job *job, uint32_t index, struct seen *s)
 	return pldk__load_relaxed(&line->gen) == s->gen;
 }
 
-/* May this predicate still become true, as far as deaths and farewells go? The rule of pldk__wait_judge(). */
-static bool is_possible(const struct shm_view *view, uint32_t rank, uint32_t from)
+/* What becomes of a predicate, as far as deaths and farewells go. */
+enum fate { MAY_COME, IS_SHUT, IS_DEAD };
+
+static enum fate fate_of(const struct shm_view *view, uint32_t rank, uint32_t from)
 {
-	bool is_left = view->nranks == 1;
+	enum fate fate = view->nranks == 1 ? MAY_COME : IS_SHUT;
+	struct shm_stat st;
+	uint64_t end;
 	uint32_t i;
 
-	if (from < view->nranks)
-		return !pldk__shm_is_gone(view, from);
-	for (i = 0; i < view->nranks; i++) {
-		const uint64_t end = pldk__load_acquire(&view->ranks[i].end);
-
-		if (i != rank && SHM_END_STATE(end) > PLD_MEMBER_FINALISED)
-			return false;
-		is_left |= i != rank && !end;
+	if (from < view->nranks) {
+		end = pldk__load_acquire(&view->ranks[from].end);
+		return !end ? MAY_COME : SHM_END_STATE(end) > PLD_MEMBER_FINALISED ? IS_DEAD : IS_SHUT;
 	}
-	return is_left;
+	for (i = 0; i < view->nranks; i++) {
+		end = pldk__load_acquire(&view->ranks[i].end);
+		if (i != rank && SHM_END_STATE(end) > PLD_MEMBER_FINALISED)
+			return IS_DEAD;
+		if (i != rank && !end)
+			fate = MAY_COME;
+	}
+	/* All others have finalised, but another thread of the waiter's process may notify. */
+	if (fate == IS_SHUT && !pldk__shm_stat(SHM_CLAIM_PID(view->ranks[rank].claim), &st) && st.nthreads > 1)
+		fate = MAY_COME;
+	return fate;
 }
 
-/* A wait that ends by itself as soon as its thread looks, with another errno than EDEADLK. */
+/* A wait that ends by itself as soon as its thread looks, with another errno than EDEADLK: by pldk__wait_judge(). */
 static bool ends_anyway(const struct job *job, const struct seen *s)
 {
 	const struct shm_view *view = &job->views[s->domain];
-	const bool any = s->flags & PLD_WAIT_F_ANY;
-	uint32_t impossible = 0;
+	bool may_come = false;
+	bool is_shut = false;
 	uint32_t i;
 
 	if (pldk__load_acquire(&view->status->poison))
 		return true;
-	for (i = 0; i < s->npreds && s->counts; i++)
-		impossible += !is_possible(view, s->rank, s->preds[i].from);
-	return any ? impossible == s->npreds : impossible;
+	for (i = 0; i < s->npreds && s->counts; i++) {
+		if (pldk__shm_cmp(s->values[i], s->preds[i].cmp, s->preds[i].expected))
+			continue;
+		switch (fate_of(view, s->rank, s->preds[i].from)) {
+		case IS_DEAD:
+			return true;
+		case IS_SHUT:
+			is_shut = true;
+			break;
+		case MAY_COME:
+			may_come = true;
+			break;
+		}
+	}
+	return is_shut && !((s->flags & PLD_WAIT_F_ANY) && may_come);
 }
 
 static bool values_read(struct job *job, struct seen *s)

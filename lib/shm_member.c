@@ -259,6 +259,7 @@ void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_
 	uint32_t i;
 	int rank;
 
+	/* The world first: who hears of it in a subset finds it true there. */
 	if (!pldk__shm_view_map(world, world->header->world, &view)) {
 		pldk__shm_member_end(&view, world_rank, state, status);
 		pldk__shm_view_unmap(&view);
@@ -266,12 +267,12 @@ void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_
 	for (i = 0; i < SHM_NBUCKETS; i++) {
 		at = pldk__load_acquire(&buckets[i]);
 		while (at && !pldk__shm_view_map(world, at, &view)) {
+			at = view.dom->next; /* read before it may be freed */
 			rank = pldk__shm_rank_of(&view, world_rank);
 			if (rank >= 0) {
 				pldk__shm_member_end(&view, (uint32_t)rank, state, status);
 				pldk__shm_domain_free(world, &view);
 			}
-			at = view.dom->next;
 			pldk__shm_view_unmap(&view);
 		}
 	}
@@ -437,7 +438,6 @@ void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
 				pldk__load_acquire(&pd->root->ranks[view->ranks[rank].world_rank].claim));
 		if (!ended)
 			continue;
-		pldk__shm_member_end(view, rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
 		pldk__shm_process_end(view->world, view->ranks[rank].world_rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
 		reap(view, rank, pd->base.rank);
 	}

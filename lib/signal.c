@@ -333,8 +333,9 @@ static int wait_for_awaits(struct pldk_domain *domain, struct pldk__thread *thre
 	}
 	for (i = 0; i < n; i++)
 		fill_pred(&preds[i], &awaits[i]);
-	rec = pldk__record(thread, PLDK_EV_WAIT, 0, site, n && awaits[0].flags & PLDK_AWAIT_FROM ? awaits[0].from : -1, n ? (int)awaits[0].signal->id : -1,
-			   n ? (uint64_t)awaits[0].cell : 0, n ? awaits[0].expected : 0);
+	rec = pldk__record(thread, PLDK_EV_WAIT, 0, site, n && awaits[0].flags & PLDK_AWAIT_FROM ? awaits[0].from : -1,
+			   n ? (int)awaits[0].signal->id : -1, n ? (uint64_t)awaits[0].cell : 0,
+			   n ? awaits[0].expected : 0);
 	if (pldk__likely(pldk__wait_holds(domain->rank, &wait))) {
 		if (nwakes)
 			domain->ops->wake(domain->pd, wakes, nwakes);

@@ -566,7 +566,7 @@ RANK(wait_for_the_absent)
 	EXPECT_RET(-ETIMEDOUT, pldk_barrier(world, PLDK_MS(pt_slow_ms(300))));
 	EXPECT_SAYS("3", "6", "barrier");
 	for (int r = 0; r < size; r++) {
-		char word[16];
+		char word[32];
 
 		snprintf(word, sizeof(word), "rank %d (", r);
 		if (r != 3 && r != 6 && r != rank) {

@@ -278,8 +278,10 @@ RANK(write_all_that_was_granted)
 	const size_t step = 1 << 20;
 	struct sigaction action = { .sa_handler = on_bus };
 	struct pldk_window *windows[512];
-	int n = 0, ret = 0, first;
+	static int n; /* static: its value must survive siglongjmp() */
+	int ret = 0, first;
 
+	n = 0;
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
 	while (n < (pt_scale() < 100 ? 24 : 200)) {
