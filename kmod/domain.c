@@ -65,16 +65,16 @@ static void pld_domain_put_to(struct pld_domain *domain, struct list_head *dying
 
 static void pld_domain_free(struct pld_domain *domain, struct list_head *dying)
 {
-	struct pld_subset *s, *next;
+	struct pld_domain *child, *next;
 	u32 i;
 
 	for (i = 0; i < domain->nranks; i++)
 		pld_rank_fini(&domain->ranks[i]);
-	list_for_each_entry_safe(s, next, &domain->subsets, node) {
-		if (s->child)
-			pld_domain_put_to(s->child, dying);
-		kvfree(s);
+	list_for_each_entry_safe(child, next, &domain->keys, key_node) {
+		list_del_init(&child->key_node);
+		pld_domain_put_to(child, dying);
 	}
+	kvfree(domain->parent_ranks);
 	for (i = 0; i < PLD_VERDICTS_KEPT; i++)
 		pld_verdict_free(domain->verdicts[i]);
 	pld_domain_free_status(domain);
@@ -97,6 +97,7 @@ static void pld_domain_put_to(struct pld_domain *domain, struct list_head *dying
 		return;
 	mutex_lock(&pld_domains_lock);
 	list_move_tail(&domain->node, dying);
+	pld_subset_unlink_locked(domain);
 	mutex_unlock(&pld_domains_lock);
 }
 
@@ -167,7 +168,10 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	domain->poison_rank = PLD_RANK_ANY;
 	domain->uid = current_euid();
 	domain->offsets = RB_ROOT;
-	INIT_LIST_HEAD(&domain->subsets);
+	INIT_LIST_HEAD(&domain->children);
+	INIT_LIST_HEAD(&domain->sibling);
+	INIT_LIST_HEAD(&domain->keys);
+	INIT_LIST_HEAD(&domain->key_node);
 	spin_lock_init(&domain->state_lock);
 	mutex_init(&domain->create_lock);
 	mutex_init(&domain->lock);
@@ -283,7 +287,6 @@ static int pld_call_new_file(struct pld_call *call, const char *name, const stru
 	return 0;
 }
 
-
 static void pld_domain_create_commit(struct pld_call *call)
 {
 	struct pld_domain *domain = call->object;
@@ -363,7 +366,11 @@ void pld_join_commit(struct pld_call *call)
 	call->new_file->private_data = rank; /* the file takes over the reference of pld_join() */
 }
 
-static void pld_join_abort(struct pld_call *call)
+/**
+ * pld_join_abort() - the abort of pld_join()
+ * @call: call whose results could not be stored
+ */
+void pld_join_abort(struct pld_call *call)
 {
 	struct pld_rank *rank = call->object;
 
@@ -507,5 +514,8 @@ int pld_ioc_get_info(struct pld_call *call, void *arg)
 	info->out_cpu = pld_device_cpu(info->device_id);
 	info->out_node = cpu_to_node(info->out_cpu);
 	info->out_max_windows = PLD_WINDOW_ID_MAX + 1 + PLD_SYSTEM_WINDOWS;
+	info->out_domain_id = call->domain ? call->domain->id : 0;
+	info->out_nranks = call->domain ? call->domain->nranks : 0;
+	info->out_rank = call->rank ? call->rank->index : PLD_RANK_ANY;
 	return 0;
 }

@@ -21,7 +21,7 @@
  *
  *	rank:	device:	state:	pid:	opened:
  *
- * (opened: windows that this rank has open), and a domain file
+ * (opened: windows that this rank has open), and a domain file and the rank files of a subset, which has no domain file,
  *
  *	member.<r>:	<state> pid=<pid> device=<id> cpu=<n> node=<n> status=<n> run=<letter or -> waiters=<n>
  *	wait:	rank=<r> tid=<t> window=<id> cell=<n> cmp=<n> expected=<n> value=<n> from=<r or -1>
@@ -171,6 +171,8 @@ void pld_fdinfo_rank(struct seq_file *m, struct file *file)
 	seq_printf(m, "rank:\t%u\ndevice:\t%u\nstate:\t%s\npid:\t%d\nopened:\t%u\nwaiters:\t%u\n", rank->index,
 		   rank->device_id, pld_member_state_name(READ_ONCE(rank->state)), pid_vnr(rank->tgid), opened,
 		   READ_ONCE(rank->nwaiters));
+	if (domain->parent_ranks)
+		pld_show_details(m, domain);
 }
 
 static int pld_domains_show(struct seq_file *m, void *unused)

@@ -15,7 +15,7 @@
 #define PLD_ON_DEVICE 1u
 #define PLD_ON_DOMAIN 2u
 #define PLD_ON_RANK   4u
-#define PLD_ALIVE     8u /* the rank must be a living member */
+#define PLD_ACTS      8u /* on a rank file only for the process that joined, while it is a member; else any holder */
 
 #define PLD_NOWHERE 0xffu
 
@@ -23,7 +23,7 @@
  * struct pld_ioctl - one command
  * @cmd: its number, direction and newest size
  * @min: smallest size: ABI level 1 up to its last field that a call cannot do without
- * @where: files that answer it, PLD_ALIVE
+ * @where: files that answer it, PLD_ACTS
  * @flags_at: offset of its __u32 flags, or PLD_NOWHERE
  * @zero_at: offset of its reserved __u32, or PLD_NOWHERE
  * @flags_valid: known bits
@@ -51,6 +51,17 @@ struct pld_ioctl {
 	[_IOC_NR(_cmd)] = { .cmd = _cmd, .min = _min, .where = _where, .flags_at = _flags_at,                 \
 			    .flags_valid = _flags_valid, .zero_at = _zero_at, .fn = _fn }
 
+/*
+ * The second column is the minimum size, up to the last field that a call cannot do without. In bytes:
+ *
+ *	GET_INFO 16
+ *	DOMAIN_CREATE 28, _JOIN 12, _JOIN_TOKEN 28, _SUBSET 24, _LEAVE 4, _POISON 4, _MEMBER 40, _TOKEN 16
+ *	WINDOW_CREATE 60, _DESTROY 4, _INFO 40, _RESET 4
+ *	CELL_NOTIFY 16, _WAIT 32, _NOTIFY_WAIT 48, _HISTORY 32
+ *	LEDGER 16, VERDICT 16
+ *
+ * It is part of the contract and never changes, however much the structure grows.
+ */
 static const struct pld_ioctl pld_ioctls[] = {
 	PLD_ROW(PLD_IOC_GET_INFO, PLD_MIN(pld_info, out_max_ranks), PLD_ON_DEVICE | PLD_ON_DOMAIN | PLD_ON_RANK,
 		PLD_AT(pld_info, flags), 0, PLD_NOWHERE, pld_ioc_get_info),
@@ -61,30 +72,30 @@ static const struct pld_ioctl pld_ioctls[] = {
 	PLD_ROW(PLD_IOC_DOMAIN_JOIN_TOKEN, PLD_MIN(pld_domain_join_token, out_fd), PLD_ON_DEVICE,
 		PLD_AT(pld_domain_join_token, flags), 0, PLD_AT(pld_domain_join_token, reserved),
 		pld_ioc_domain_join_token),
-	PLD_ROW(PLD_IOC_DOMAIN_SUBSET, PLD_MIN(pld_domain_subset, out_fd), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_DOMAIN_SUBSET, PLD_MIN(pld_domain_subset, out_fd), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_domain_subset, flags), 0, PLD_NOWHERE, pld_ioc_domain_subset),
-	PLD_ROW(PLD_IOC_DOMAIN_LEAVE, PLD_MIN(pld_domain_leave, flags), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_DOMAIN_LEAVE, PLD_MIN(pld_domain_leave, flags), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_domain_leave, flags), 0, PLD_AT(pld_domain_leave, reserved), pld_ioc_domain_leave),
-	PLD_ROW(PLD_IOC_DOMAIN_POISON, PLD_MIN(pld_domain_poison, reason), PLD_ON_DOMAIN | PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_DOMAIN_POISON, PLD_MIN(pld_domain_poison, reason), PLD_ON_DOMAIN | PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_domain_poison, flags), 0, PLD_NOWHERE, pld_ioc_domain_poison),
 	PLD_ROW(PLD_IOC_DOMAIN_MEMBER, PLD_MIN(pld_domain_member, out_member), PLD_ON_DOMAIN | PLD_ON_RANK,
 		PLD_AT(pld_domain_member, flags), 0, PLD_NOWHERE, pld_ioc_domain_member),
-	PLD_ROW(PLD_IOC_DOMAIN_TOKEN, PLD_MIN(pld_domain_token, out_token), PLD_ON_DOMAIN | PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_DOMAIN_TOKEN, PLD_MIN(pld_domain_token, out_token), PLD_ON_DOMAIN | PLD_ON_RANK | PLD_ACTS,
 		PLD_NOWHERE, 0, PLD_NOWHERE, pld_ioc_domain_token),
-	PLD_ROW(PLD_IOC_WINDOW_CREATE, PLD_MIN(pld_window_create, out_created), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_WINDOW_CREATE, PLD_MIN(pld_window_create, out_created), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_window_create, flags), PLD_WINDOW_F_VALID, PLD_AT(pld_window_create, reserved),
 		pld_ioc_window_create),
-	PLD_ROW(PLD_IOC_WINDOW_DESTROY, PLD_MIN(pld_window_destroy, window_id), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_WINDOW_DESTROY, PLD_MIN(pld_window_destroy, window_id), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_window_destroy, flags), 0, PLD_NOWHERE, pld_ioc_window_destroy),
-	PLD_ROW(PLD_IOC_WINDOW_INFO, PLD_MIN(pld_window_info, out_mmap_offset), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_WINDOW_INFO, PLD_MIN(pld_window_info, out_mmap_offset), PLD_ON_RANK | PLD_ACTS,
 		PLD_NOWHERE, 0, PLD_NOWHERE, pld_ioc_window_info),
-	PLD_ROW(PLD_IOC_WINDOW_RESET, PLD_MIN(pld_window_reset, window_id), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_WINDOW_RESET, PLD_MIN(pld_window_reset, window_id), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_window_reset, flags), 0, PLD_NOWHERE, pld_ioc_window_reset),
-	PLD_ROW(PLD_IOC_CELL_NOTIFY, PLD_MIN(pld_notify, cell_size), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_CELL_NOTIFY, PLD_MIN(pld_notify, cell_size), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_notify, flags), 0, PLD_NOWHERE, pld_ioc_cell_notify),
-	PLD_ROW(PLD_IOC_CELL_WAIT, PLD_MIN(pld_wait, deadline_ns), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_CELL_WAIT, PLD_MIN(pld_wait, deadline_ns), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_wait, flags), PLD_WAIT_F_VALID, PLD_NOWHERE, pld_ioc_cell_wait),
-	PLD_ROW(PLD_IOC_CELL_NOTIFY_WAIT, PLD_MIN(pld_notify_wait, wait.deadline_ns), PLD_ON_RANK | PLD_ALIVE,
+	PLD_ROW(PLD_IOC_CELL_NOTIFY_WAIT, PLD_MIN(pld_notify_wait, wait.deadline_ns), PLD_ON_RANK | PLD_ACTS,
 		PLD_AT(pld_notify_wait, wait.flags), PLD_WAIT_F_VALID, PLD_NOWHERE, pld_ioc_cell_notify_wait),
 	PLD_ROW(PLD_IOC_LEDGER, PLD_MIN(pld_ledger, entry_size), PLD_ON_DOMAIN | PLD_ON_RANK,
 		PLD_NOWHERE, 0, PLD_NOWHERE, pld_ioc_ledger),
@@ -162,9 +173,8 @@ static long pld_ioctl_call(struct pld_call *call, u32 where, unsigned int cmd, u
 		return -ENOTTY;
 	if (usize < row->min)
 		return -EINVAL;
-	if (call->rank && !pld_rank_is_caller(call->rank))
-		return -ENOTCONN;
-	if (call->rank && (row->where & PLD_ALIVE) && READ_ONCE(call->rank->state) != PLD_MEMBER_ALIVE)
+	if (call->rank && (row->where & PLD_ACTS) &&
+	    (!pld_rank_is_caller(call->rank) || READ_ONCE(call->rank->state) != PLD_MEMBER_ALIVE))
 		return -ENOTCONN;
 
 	ksize = _IOC_SIZE(row->cmd);

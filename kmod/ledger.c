@@ -12,7 +12,7 @@
 
 /**
  * pld_ledger_fill() - describe a wait
- * @entry: to fill; all of it but @entry->tid, which depends on the reader
+ * @entry: to fill; all of it but @entry->tid and @entry->pid, which depend on the reader
  * @w: queued waiter
  *
  * Context: w->rank->wait_lock held.
@@ -44,6 +44,8 @@ void pld_ledger_fill(struct pld_ledger_entry *entry, const struct pld_waiter *w)
 	entry->npreds = w->npreds;
 	entry->flags = w->flags;
 	entry->last_notifier = provenance ? PLD_PROVENANCE_RANK(provenance) : PLD_RANK_ANY;
+	entry->domain_id = w->rank->domain->id;
+	entry->generation = p->win->generation;
 }
 
 /* Give @n entries to the user, whose entries may be larger than ours: the rest of each reads as zero. */
@@ -105,6 +107,7 @@ int pld_ioc_ledger(struct pld_call *call, void *arg)
 			if (n < room) {
 				pld_ledger_fill(&entries[n], w);
 				entries[n].tid = task_pid_vnr(w->task);
+				entries[n].pid = pid_vnr(rank->tgid);
 			}
 			n++;
 		}
@@ -152,6 +155,7 @@ static int pld_verdict_read(struct pld_domain *domain, struct pld_verdict *u, st
 		for (i = 0; i < n; i++) {
 			entries[i] = v->waits[i].entry;
 			entries[i].tid = pid_vnr(v->waits[i].tid);
+			entries[i].pid = pid_vnr(domain->ranks[entries[i].rank].tgid);
 		}
 		*out_n = n;
 		u->verdict = v->number;

@@ -250,7 +250,8 @@ static void pld_rank_set_ended_locked(struct pld_rank *rank, u32 state, s32 stat
  * @state: PLD_MEMBER_FINALISED and above
  * @status: exit code or POSIX signal
  *
- * Context: Process context, also of an exiting process and under its mmap_lock. Takes domain->lock.
+ * Context: Process context, also of an exiting process and under its mmap_lock. Takes domain->lock, then
+ * pld_domains_lock.
  */
 void pld_rank_end(struct pld_rank *rank, u32 state, s32 status)
 {
@@ -284,21 +285,26 @@ void pld_rank_end(struct pld_rank *rank, u32 state, s32 status)
  * @status: as it ended
  *
  * Context: Process context. Takes state_lock and wait_locks of the subset.
+ * Return: true if it ended here; false if it has joined, is joining, or had ended before.
  */
-void pld_rank_end_absent(struct pld_rank *rank, u32 state, s32 status)
+bool pld_rank_end_absent(struct pld_rank *rank, u32 state, s32 status)
 {
 	struct pld_domain *domain = rank->domain;
 
 	spin_lock(&domain->state_lock);
 	if (rank->state != PLD_MEMBER_ABSENT || rank->claimed) {
 		spin_unlock(&domain->state_lock);
-		return;
+		return false;
 	}
 	WRITE_ONCE(domain->nabsent, domain->nabsent - 1);
 	pld_rank_set_ended_locked(rank, state, status);
 	spin_unlock(&domain->state_lock);
-	trace_pld_member_death(domain->id, rank->index, state, status);
+	if (state == PLD_MEMBER_FINALISED)
+		trace_pld_domain_leave(domain->id, rank->index, state, status);
+	else
+		trace_pld_member_death(domain->id, rank->index, state, status);
 	pld_wait_wake_domain(domain);
+	return true;
 }
 
 /**
@@ -389,6 +395,34 @@ int pld_ioc_domain_leave(struct pld_call *call, void *arg)
 }
 
 /**
+ * pld_domain_poison() - poison one domain; its subsets are another step
+ * @domain: domain
+ * @reason: 0..0xffff
+ * @rank: who, or PLD_RANK_ANY
+ *
+ * Context: Process context. Takes state_lock and all wait_locks of the domain.
+ * Return: true if it was not poisoned before.
+ */
+bool pld_domain_poison(struct pld_domain *domain, u32 reason, u32 rank)
+{
+	bool first;
+
+	spin_lock(&domain->state_lock);
+	first = !domain->poison;
+	if (first) {
+		domain->poison_rank = rank;
+		WRITE_ONCE(domain->poison, PLD_POISON_SET | reason);
+		pld_status_publish_locked(domain);
+	}
+	spin_unlock(&domain->state_lock);
+	if (first) {
+		trace_pld_domain_poison(domain->id, rank, 0, reason);
+		pld_wait_wake_domain(domain);
+	}
+	return first;
+}
+
+/**
  * pld_ioc_domain_poison() - PLD_IOC_DOMAIN_POISON
  * @call: on a domain or a living rank
  * @arg: struct pld_domain_poison
@@ -397,24 +431,13 @@ int pld_ioc_domain_leave(struct pld_call *call, void *arg)
  */
 int pld_ioc_domain_poison(struct pld_call *call, void *arg)
 {
-	struct pld_domain *domain = call->domain;
+	u32 rank = call->rank ? call->rank->index : PLD_RANK_ANY;
 	struct pld_domain_poison *p = arg;
-	bool first;
 
 	if (p->reason > 0xffff)
 		return -EINVAL;
-	spin_lock(&domain->state_lock);
-	first = !domain->poison;
-	if (first) {
-		domain->poison_rank = call->rank ? call->rank->index : PLD_RANK_ANY;
-		WRITE_ONCE(domain->poison, PLD_POISON_SET | p->reason);
-		pld_status_publish_locked(domain);
-	}
-	spin_unlock(&domain->state_lock);
-	if (first) {
-		trace_pld_domain_poison(domain->id, domain->poison_rank, 0, p->reason);
-		pld_wait_wake_domain(domain);
-	}
+	if (pld_domain_poison(call->domain, p->reason, rank))
+		pld_subsets_poison(call->domain, p->reason, rank);
 	return 0;
 }
 

@@ -31,9 +31,10 @@ struct user_struct;
 /**
  * DOC: Objects and lifetime
  *
- * A *domain* is referenced by its domain files, its rank files, a parent's subset entry while members may still
- * join, and a running referee. The last reference frees it. Its ranks are slots of the domain: a rank joins once
- * and its place is not given again, so a slot needs no reference of its own.
+ * A *domain* is referenced by its domain files, its rank files, a parent's key while members of this subset are still
+ * to come, and a running referee. The last reference frees it. Its ranks are slots of the domain: a rank joins once
+ * and its place is not given again, so a slot needs no reference of its own. Subsets hang below their parents in a
+ * tree that holds no reference: poison and ends go down there. A domain that goes leaves its subsets to its parent.
  *
  * A *window* is referenced by its domain while a member has it open, and by calls that use it. Its memory is an
  * object of its own (struct pld_mem), also referenced by every VMA: the charges last as long as the pages.
@@ -55,9 +56,9 @@ struct user_struct;
  * rank->reset_lock        mutex     one WINDOW_RESET of a rank; taken interruptibly          rank->wait_lock
  * pld_referee_lock        mutex     the referee's scratch fields; only ever tried            all spinlocks
  * mmap_lock               rwsem     (the kernel's) held by our mmap and close of a VMA       domain->lock
- * domain->lock            mutex     windows, opened bits, subsets; short, never held over    state_lock
- *                                   allocation or user memory
- * pld_domains_lock        mutex     list of all domains; short                               domain->lock (debugfs)
+ * domain->lock            mutex     windows, opened bits, keys of subsets; short, never      state_lock
+ *                                   held over allocation or user memory
+ * pld_domains_lock        mutex     list of all domains, tree of subsets; short              domain->lock, wait_lock
  * domain->state_lock      spinlock  states of members, status page, poison, verdicts         nothing
  * pld_topology_lock       spinlock  which process is which rank (hash of living ranks)       nothing
  * rank->wait_lock         spinlock  the rank's waiters, their woken and verdict marks,       nothing
@@ -225,17 +226,6 @@ struct pld_rank {
 	u32 solve_proc;
 };
 
-/* A subset that was made with SUBSET; protected by the parent's lock, lives as long as the parent. */
-struct pld_subset {
-	struct list_head node;
-	struct pld_domain *child; /* counted, until every member joined */
-	u32 key;
-	u32 nranks;
-	u32 njoined;
-	unsigned long *joined; /* by position */
-	u32 ranks[];
-};
-
 /* A proved deadlock as one domain sees it. */
 struct pld_verdict_record {
 	u32 number;
@@ -252,11 +242,23 @@ struct pld_domain {
 	u32 nranks;
 	kuid_t uid;
 	u8 token[16];
-	struct list_head node; /* pld_domains_lock */
 	struct pid_namespace *pid_ns; /* of the creator */
 	struct page *status_pages; /* split: each is mapped and counted on its own */
 	unsigned long nstatus_pages;
 	struct pld_status *status; /* the same; members read it, the kernel never does */
+
+	/* pld_domains_lock */
+	struct list_head node;
+	struct pld_domain *parent; /* not counted */
+	struct list_head children;
+	struct list_head sibling;
+	u32 *parent_ranks; /* of a subset: each rank's rank in the parent; constant while it has a key */
+	u32 walk_rank;     /* of whoever walks down the tree: the rank that it is about */
+
+	/* parent->lock */
+	struct list_head key_node; /* in parent->keys while has_key */
+	bool has_key;              /* members are still to come; a counted reference */
+	u32 key;
 
 	/* state_lock */
 	spinlock_t state_lock;
@@ -280,7 +282,7 @@ struct pld_domain {
 
 	/* lock */
 	struct mutex lock;
-	struct list_head subsets;
+	struct list_head keys;
 	u32 nwindows;
 	u32 generation;
 	unsigned long system_pages; /* of a slab, in all F_SYSTEM windows */
@@ -351,6 +353,7 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 u32 *pld_copy_numbers(u64 uptr, u32 n);
 int pld_numbers_are_distinct(const u32 *v, u32 n);
 void pld_join_commit(struct pld_call *call);
+void pld_join_abort(struct pld_call *call);
 int pld_join(struct pld_call *call, struct pld_domain *domain, u32 index, s32 *out_fd);
 int pld_ioc_get_info(struct pld_call *call, void *arg);
 int pld_ioc_domain_create(struct pld_call *call, void *arg);
@@ -359,6 +362,8 @@ int pld_ioc_domain_join_token(struct pld_call *call, void *arg);
 int pld_ioc_domain_token(struct pld_call *call, void *arg);
 
 /* subset.c */
+void pld_subset_unlink_locked(struct pld_domain *domain);
+void pld_subsets_poison(struct pld_domain *domain, u32 reason, u32 rank);
 void pld_subsets_rank_ended(struct pld_domain *domain, u32 rank, u32 state, s32 status);
 int pld_ioc_domain_subset(struct pld_call *call, void *arg);
 
@@ -371,11 +376,12 @@ int pld_rank_claim(struct pld_rank *rank);
 void pld_rank_unclaim(struct pld_rank *rank);
 void pld_rank_publish(struct pld_rank *rank);
 void pld_rank_end(struct pld_rank *rank, u32 state, s32 status);
-void pld_rank_end_absent(struct pld_rank *rank, u32 state, s32 status);
+bool pld_rank_end_absent(struct pld_rank *rank, u32 state, s32 status);
 bool pld_rank_is_process(const struct pld_rank *rank);
 bool pld_rank_is_caller(const struct pld_rank *rank);
 void pld_rank_closing(struct pld_rank *rank);
 char pld_rank_run_state(const struct pld_rank *rank);
+bool pld_domain_poison(struct pld_domain *domain, u32 reason, u32 rank);
 int pld_ioc_domain_leave(struct pld_call *call, void *arg);
 int pld_ioc_domain_poison(struct pld_call *call, void *arg);
 int pld_ioc_domain_member(struct pld_call *call, void *arg);

@@ -1,158 +1,291 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Subsets: domains that some members of a domain make under a key, without waiting for each other.
+ * Subsets: domains that some members of a domain make under a key, without waiting for each other; and what goes down
+ * the tree of subsets, poison and ends.
  *
- * Invariant: the parent remembers each key for as long as it lives, and holds the child until all its members have
- * joined. A member that ended in the parent before it joined the child has ended there too: nobody waits for it.
+ * Invariants: a key is taken, and holds its subset, exactly while members of it are still to come. A member that ended
+ * in the parent before it joined the subset has ended there too, and in the subsets of that: nobody waits for it.
+ * A fact goes down in two steps: it is set in the domain, then the tree is walked under pld_domains_lock. A subset is
+ * linked under the same lock, and its maker looks at the parent's facts after that: one of the two sees the other.
  */
-#include <linux/overflow.h>
 #include <linux/slab.h>
 
 #include "pld.h"
 
-static struct pld_subset *pld_subset_find_locked(struct pld_domain *domain, u32 key)
+/* Next of the subsets below @top, parents first; without those below @domain if @skip. NULL after the last. */
+static struct pld_domain *pld_tree_next_locked(struct pld_domain *top, struct pld_domain *domain, bool skip)
 {
-	struct pld_subset *s;
-
-	lockdep_assert_held(&domain->lock);
-	list_for_each_entry(s, &domain->subsets, node)
-		if (s->key == key)
-			return s;
+	lockdep_assert_held(&pld_domains_lock);
+	if (!skip && !list_empty(&domain->children))
+		return list_first_entry(&domain->children, struct pld_domain, sibling);
+	for (; domain != top; domain = domain->parent)
+		if (!list_is_last(&domain->sibling, &domain->parent->children))
+			return list_next_entry(domain, sibling);
 	return NULL;
 }
 
-/* A new subset entry with its domain, not in the parent's list yet. */
-static struct pld_subset *pld_subset_alloc(struct pld_domain *parent, u32 key, u32 nranks, const u32 *ranks)
+/* Rank in the subset of a member of its parent, or PLD_RANK_ANY. */
+static u32 pld_subset_rank(const struct pld_domain *subset, u32 parent_rank)
 {
-	struct pld_subset *s;
-	u32 *ids, *cpus;
 	u32 i;
 
-	s = kvzalloc(struct_size(s, ranks, nranks) + sizeof(long) * (BITS_TO_LONGS(nranks) + 1), GFP_KERNEL_ACCOUNT);
+	for (i = 0; parent_rank != PLD_RANK_ANY && i < subset->nranks; i++)
+		if (subset->parent_ranks[i] == parent_rank)
+			return i;
+	return PLD_RANK_ANY;
+}
+
+/**
+ * pld_subset_unlink_locked() - take a domain out of the tree; its subsets go to its parent
+ * @domain: without references
+ *
+ * Context: pld_domains_lock held.
+ */
+void pld_subset_unlink_locked(struct pld_domain *domain)
+{
+	struct pld_domain *child, *next;
+	u32 i;
+
+	lockdep_assert_held(&pld_domains_lock);
+	list_for_each_entry_safe(child, next, &domain->children, sibling) {
+		child->parent = domain->parent;
+		child->has_key = false; /* pld_domain_free() is about to put the keys' references */
+		if (!domain->parent) {
+			list_del_init(&child->sibling);
+			continue;
+		}
+		for (i = 0; i < child->nranks; i++)
+			child->parent_ranks[i] = domain->parent_ranks[child->parent_ranks[i]];
+		list_move_tail(&child->sibling, &domain->parent->children);
+	}
+	list_del_init(&domain->sibling);
+}
+
+/**
+ * pld_subsets_poison() - a domain was poisoned: so are its subsets and theirs
+ * @top: the domain
+ * @reason: 0..0xffff
+ * @rank: who poisoned it, or PLD_RANK_ANY
+ *
+ * Context: Process context. Takes pld_domains_lock, and state_lock and wait_locks of the subsets.
+ */
+void pld_subsets_poison(struct pld_domain *top, u32 reason, u32 rank)
+{
+	struct pld_domain *subset;
+	bool first;
+
+	mutex_lock(&pld_domains_lock);
+	top->walk_rank = rank;
+	for (subset = pld_tree_next_locked(top, top, false); subset;
+	     subset = pld_tree_next_locked(top, subset, !first)) {
+		subset->walk_rank = pld_subset_rank(subset, subset->parent->walk_rank);
+		/* Whoever was first here tells the subsets below. */
+		first = pld_domain_poison(subset, reason, subset->walk_rank);
+	}
+	mutex_unlock(&pld_domains_lock);
+}
+
+/* All members have joined or ended: the key is free. True when the caller must put the key's reference. */
+static bool pld_subset_drop_key(struct pld_domain *parent, struct pld_domain *subset)
+{
+	bool drop;
+
+	mutex_lock(&parent->lock);
+	drop = subset->has_key && !READ_ONCE(subset->nabsent);
+	if (drop) {
+		subset->has_key = false;
+		list_del_init(&subset->key_node);
+	}
+	mutex_unlock(&parent->lock);
+	return drop;
+}
+
+/**
+ * pld_subsets_rank_ended() - a member has ended: so it has in the subsets that it never joined, and in theirs
+ * @top: domain
+ * @rank: the member
+ * @state: how
+ * @status: how
+ *
+ * Context: Process context. Takes pld_domains_lock, and under it domain->lock, state_lock and wait_locks.
+ */
+void pld_subsets_rank_ended(struct pld_domain *top, u32 rank, u32 state, s32 status)
+{
+	struct pld_domain *subset, *next;
+	LIST_HEAD(dropped);
+	bool ended;
+
+	mutex_lock(&pld_domains_lock);
+	top->walk_rank = rank;
+	for (subset = pld_tree_next_locked(top, top, false); subset;
+	     subset = pld_tree_next_locked(top, subset, !ended)) {
+		subset->walk_rank = pld_subset_rank(subset, subset->parent->walk_rank);
+		/* Where it has joined it lives on, and may yet come to the subsets below. */
+		ended = subset->walk_rank != PLD_RANK_ANY &&
+			pld_rank_end_absent(&subset->ranks[subset->walk_rank], state, status);
+		if (ended && pld_subset_drop_key(subset->parent, subset))
+			list_add(&subset->key_node, &dropped);
+	}
+	mutex_unlock(&pld_domains_lock);
+	list_for_each_entry_safe(subset, next, &dropped, key_node) {
+		list_del_init(&subset->key_node);
+		pld_domain_put(subset);
+	}
+}
+
+static struct pld_domain *pld_subset_find_locked(struct pld_domain *parent, u32 key)
+{
+	struct pld_domain *subset;
+
+	lockdep_assert_held(&parent->lock);
+	list_for_each_entry(subset, &parent->keys, key_node)
+		if (subset->key == key)
+			return subset;
+	return NULL;
+}
+
+/* A new subset, not linked yet. */
+static struct pld_domain *pld_subset_alloc(struct pld_domain *parent, u32 key, u32 nranks, const u32 *ranks)
+{
+	struct pld_domain *subset = NULL;
+	u32 *ids, *cpus, *parent_ranks;
+	u32 i;
+
+	parent_ranks = kvmalloc_array(nranks, sizeof(*parent_ranks), GFP_KERNEL_ACCOUNT);
 	ids = kvmalloc_array(nranks, 2 * sizeof(*ids), GFP_KERNEL_ACCOUNT);
-	if (!s || !ids)
-		goto err_free;
-	s->joined = PTR_ALIGN((unsigned long *)&s->ranks[nranks], sizeof(long));
-	s->key = key;
-	s->nranks = nranks;
-	memcpy(s->ranks, ranks, nranks * sizeof(*ranks));
+	if (!parent_ranks || !ids)
+		goto out_free;
+	memcpy(parent_ranks, ranks, nranks * sizeof(*ranks));
 	cpus = ids + nranks;
 	for (i = 0; i < nranks; i++) {
 		ids[i] = parent->ranks[ranks[i]].device_id;
 		cpus[i] = parent->ranks[ranks[i]].cpu;
 	}
-	s->child = pld_domain_alloc(nranks, ids, cpus);
-	if (IS_ERR(s->child))
-		goto err_free;
-	s->child->uid = parent->uid;
-	kvfree(ids);
-	return s;
+	subset = pld_domain_alloc(nranks, ids, cpus);
+	if (IS_ERR(subset)) {
+		subset = NULL;
+		goto out_free;
+	}
+	subset->uid = parent->uid;
+	subset->parent = parent;
+	subset->key = key;
+	swap(subset->parent_ranks, parent_ranks);
 
-err_free:
+out_free:
 	kvfree(ids);
-	kvfree(s);
-	return NULL;
+	kvfree(parent_ranks);
+	return subset;
 }
 
-/* Members that ended in the parent before the subset was made, or before they joined it, never come. */
-static void pld_subset_end_absent(struct pld_domain *parent, const u32 *ranks, struct pld_domain *child)
+/* The key's subset as the caller asks for it, with a reference; ERR_PTR(-ENOENT) when the key is free. */
+static struct pld_domain *pld_subset_get_locked(struct pld_domain *parent, const struct pld_domain_subset *u,
+						const u32 *ranks, u32 pos)
 {
-	u32 i, state;
+	struct pld_domain *subset = pld_subset_find_locked(parent, u->key);
 
-	for (i = 0; i < child->nranks; i++) {
-		state = READ_ONCE(parent->ranks[ranks[i]].state);
+	if (!subset)
+		return ERR_PTR(-ENOENT);
+	if (subset->nranks != u->nranks || memcmp(subset->parent_ranks, ranks, u->nranks * sizeof(*ranks)))
+		return ERR_PTR(-EPROTO);
+	/* The caller lives in the parent, so it cannot have ended here without having joined. */
+	if (READ_ONCE(subset->ranks[pos].state) != PLD_MEMBER_ABSENT)
+		return ERR_PTR(-EEXIST);
+	pld_domain_get(subset);
+	return subset;
+}
+
+/* What the parent was told before the link; what it is told after it comes down the tree. */
+static void pld_subset_catch_up_locked(struct pld_domain *fresh)
+{
+	struct pld_domain *parent = fresh->parent;
+	u32 i, state, poison = READ_ONCE(parent->poison);
+
+	lockdep_assert_held(&pld_domains_lock);
+	if (poison)
+		pld_domain_poison(fresh, poison & ~PLD_POISON_SET, pld_subset_rank(fresh, parent->poison_rank));
+	for (i = 0; i < fresh->nranks; i++) {
+		const struct pld_rank *member = &parent->ranks[fresh->parent_ranks[i]];
+
+		state = READ_ONCE(member->state);
 		if (state >= PLD_MEMBER_FINALISED)
-			pld_rank_end_absent(&child->ranks[i], state, parent->ranks[ranks[i]].status);
+			pld_rank_end_absent(&fresh->ranks[i], state, member->status);
 	}
 }
 
-/**
- * pld_subsets_rank_ended() - a member has ended: so it has in the subsets that it never joined
- * @domain: parent
- * @rank: the member
- * @state: how
- * @status: how
- *
- * Context: Process context. Takes domain->lock for short moments.
- */
-void pld_subsets_rank_ended(struct pld_domain *domain, u32 rank, u32 state, s32 status)
+/* Take the key for a new subset and link it, unless somebody was faster. */
+static struct pld_domain *pld_subset_make(struct pld_domain *parent, const struct pld_domain_subset *u,
+					  const u32 *ranks, u32 pos)
 {
-	struct pld_subset *s;
-	u32 i;
+	struct pld_domain *fresh, *subset;
 
-	mutex_lock(&domain->lock);
-	list_for_each_entry(s, &domain->subsets, node)
-		for (i = 0; s->child && i < s->nranks; i++)
-			if (s->ranks[i] == rank && !test_bit(i, s->joined))
-				pld_rank_end_absent(&s->child->ranks[i], state, status);
-	mutex_unlock(&domain->lock);
+	fresh = pld_subset_alloc(parent, u->key, u->nranks, ranks);
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
+	mutex_lock(&pld_domains_lock);
+	pld_subset_catch_up_locked(fresh);
+	mutex_lock(&parent->lock);
+	subset = pld_subset_get_locked(parent, u, ranks, pos);
+	if (subset == ERR_PTR(-ENOENT) && READ_ONCE(fresh->ranks[pos].state) != PLD_MEMBER_ABSENT) {
+		subset = ERR_PTR(-ENOTCONN); /* another thread of the caller has just left the parent */
+	} else if (subset == ERR_PTR(-ENOENT)) {
+		list_add_tail(&fresh->sibling, &parent->children);
+		list_add_tail(&fresh->key_node, &parent->keys);
+		fresh->has_key = true;
+		pld_domain_get(fresh); /* the key's */
+		subset = fresh;
+	}
+	mutex_unlock(&parent->lock);
+	mutex_unlock(&pld_domains_lock);
+	if (subset != fresh)
+		pld_domain_put(fresh);
+	return subset;
 }
 
-/* The caller's place in the list is taken; the parent lets go of the child when all are in. */
 static void pld_subset_commit(struct pld_call *call)
 {
 	struct pld_rank *rank = call->object;
-	struct pld_domain *parent = call->domain, *drop = NULL;
-	struct pld_subset *s;
 
 	pld_join_commit(call);
-	mutex_lock(&parent->lock);
-	list_for_each_entry(s, &parent->subsets, node) {
-		if (s->child != rank->domain)
-			continue;
-		__set_bit(rank->index, s->joined);
-		if (++s->njoined == s->nranks)
-			swap(drop, s->child);
-		break;
-	}
-	mutex_unlock(&parent->lock);
-	if (drop)
-		pld_domain_put(drop);
+	if (pld_subset_drop_key(call->domain, rank->domain))
+		pld_domain_put(rank->domain);
+}
+
+/* A claim kept the caller's end in the parent from being passed on. */
+static void pld_subset_claim_failed(struct pld_rank *parent_rank)
+{
+	u32 state = READ_ONCE(parent_rank->state);
+
+	if (state >= PLD_MEMBER_FINALISED)
+		pld_subsets_rank_ended(parent_rank->domain, parent_rank->index, state, parent_rank->status);
+}
+
+static void pld_subset_abort(struct pld_call *call)
+{
+	pld_join_abort(call);
+	pld_subset_claim_failed(call->rank);
 }
 
 static int pld_subset_join(struct pld_call *call, struct pld_domain_subset *u, const u32 *ranks, u32 pos)
 {
-	struct pld_domain *parent = call->domain, *child = NULL;
-	struct pld_subset *s, *fresh = NULL;
-	int ret = 0;
+	struct pld_domain *parent = call->domain, *subset;
+	int ret;
 
-again:
 	mutex_lock(&parent->lock);
-	s = pld_subset_find_locked(parent, u->key);
-	if (!s && fresh) {
-		list_add_tail(&fresh->node, &parent->subsets);
-		s = fresh;
-		fresh = NULL;
-	}
-	if (!s)
-		ret = -EAGAIN;
-	else if (s->nranks != u->nranks || memcmp(s->ranks, ranks, u->nranks * sizeof(*ranks)))
-		ret = -EPROTO;
-	else if (test_bit(pos, s->joined))
-		ret = -EEXIST;
-	else
-		pld_domain_get(child = s->child);
+	subset = pld_subset_get_locked(parent, u, ranks, pos);
 	mutex_unlock(&parent->lock);
-
-	if (ret == -EAGAIN) {
-		fresh = pld_subset_alloc(parent, u->key, u->nranks, ranks);
-		if (!fresh)
-			return -ENOMEM;
-		ret = 0;
-		goto again;
-	}
-	if (fresh) {
-		pld_domain_put(fresh->child);
-		kvfree(fresh);
-	}
-	if (ret)
+	if (subset == ERR_PTR(-ENOENT))
+		subset = pld_subset_make(parent, u, ranks, pos);
+	if (IS_ERR(subset))
+		return PTR_ERR(subset);
+	ret = pld_join(call, subset, pos, &u->out_fd);
+	pld_domain_put(subset);
+	if (ret) {
+		pld_subset_claim_failed(call->rank);
 		return ret;
-	pld_subset_end_absent(parent, ranks, child);
-	ret = pld_join(call, child, pos, &u->out_fd);
-	pld_domain_put(child);
-	if (!ret)
-		call->commit = pld_subset_commit;
-	return ret;
+	}
+	call->commit = pld_subset_commit;
+	call->abort = pld_subset_abort;
+	return 0;
 }
 
 /**

@@ -65,9 +65,12 @@ static int fail_create(struct pldk__pdomain *base, const struct pldk__window_spe
 	const uint64_t asked = (spec->bytes + page - 1) / page * page * base->nranks;
 	struct pld_info info = { 0 };
 	struct pldk_limits memory = { .left_bytes = UINT64_MAX };
+	const uint32_t poison = pldk__load_acquire(&base->status->poison);
 
 	pldk__ioctl(pldk__dev_pd(base)->fd, PLD_IOC_GET_INFO, &info);
 	switch (-ret) {
+	case ECANCELED:
+		return pldk__fail_poisoned(poison & ~PLD_POISON_SET, pldk__load_relaxed(&base->status->poison_rank));
 	case EPROTO:
 		return pldk__fail(ret,
 				  "it exists with %" PRIu64 " bytes a rank and tag 0x%" PRIx64

@@ -9,6 +9,9 @@
 #ifndef _PLDK_FAR_H
 #define _PLDK_FAR_H
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "shm.h"
 
 #define FAR_MAGIC 0x72616670u
@@ -61,6 +64,9 @@ static inline uint64_t pldk__far_bounce(uint32_t nranks, uint32_t world_rank)
 
 	return counters + world_rank * (uint64_t)SHM_BOUNCE_BYTES;
 }
+
+/* Where the agent listens. far_start.c */
+struct sockaddr_un pldk__far_address(const struct shm_header *header, socklen_t *len);
 
 /* The agent's process: never returns. far_agent.c */
 void pldk__far_agent(int listener, int world_fd) __attribute__((noreturn));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Far peers, seen from a rank: the lane to the agent, and starting the agent.
+ * Far peers, seen from a rank: the lane to the agent.
  *
  * A rank has one lane, whatever domains it is in; its threads take turns. Messages are numbered; shm_far.executed says
  * how far the agent is, so a ticket is a message number and tickets complete in order. Bytes of gets land in the
@@ -17,12 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,98 +59,6 @@ struct shm_lane {
 	uint32_t ngets;
 	uint32_t fill;
 };
-
-static struct sockaddr_un agent_address(const struct shm_header *header, socklen_t *len)
-{
-	static const char hex[] = "0123456789abcdef";
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	char *to = addr.sun_path + 1;
-	uint32_t i;
-
-	memcpy(to, "pldk-", 5);
-	to += 5;
-	for (i = 0; i < sizeof(header->agent_name); i++) {
-		*to++ = hex[header->agent_name[i] >> 4];
-		*to++ = hex[header->agent_name[i] & 15];
-	}
-	*len = (socklen_t)(to - (char *)&addr);
-	return addr;
-}
-
-/* A process that is nobody's child and that no wait() sees: the grandchild of a process which is waited for here. */
-static int agent_spawn(int listener, int fd)
-{
-	pid_t child;
-	int status;
-
-	/* No POSIX signal at exit (flags 0): neither a handler nor a waitpid(-1) of the launcher learns of it. */
-	child = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, NULL);
-	if (child < 0)
-		return -errno;
-	if (!child) {
-		pid_t agent = (pid_t)syscall(SYS_clone, 0ul, NULL, NULL, NULL, NULL);
-		struct shm_header *header;
-		struct shm_stat st;
-
-		if (!agent)
-			pldk__far_agent(listener, fd);
-		header = agent > 0 ? pldk__shm_mmap(fd, 0, SHM_PAGE) : NULL;
-		if (header)
-			pldk__store_seq(&header->agent,
-					SHM_CLAIM(agent, pldk__shm_stat((uint32_t)agent, &st) ? 0 : st.start));
-		_exit(!header);
-	}
-	while (waitpid(child, &status, __WCLONE) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EAGAIN;
-}
-
-/**
- * pldk__far_agent_start() - give a new world its agent
- * @fd: the world, which nobody has joined
- *
- * Return: 0, or a negative errno with its sentence.
- */
-int pldk__far_agent_start(int fd)
-{
-	struct shm_header *header = pldk__shm_mmap(fd, 0, SHM_PAGE);
-	struct sockaddr_un addr;
-	uint64_t far = 0;
-	int listener = -1;
-	socklen_t len;
-	int ret;
-
-	if (!header)
-		return pldk__fail(-ENOMEM, "no addresses to start the agent of far peers");
-	ret = pldk__shm_alloc(header, pldk__far_bounce(header->nranks, header->nranks), &far);
-	if (ret)
-		goto out;
-	ret = pldk__shm_reserve(fd, far, pldk__far_bounce(header->nranks, 0));
-	if (ret) {
-		pldk__fail(ret, "no memory for far peers");
-		goto out;
-	}
-	header->far = far;
-	if (getrandom(header->agent_name, sizeof(header->agent_name), 0) != (ssize_t)sizeof(header->agent_name)) {
-		ret = pldk__fail(-EAGAIN, "no random numbers for the name of the agent of far peers");
-		goto out;
-	}
-	addr = agent_address(header, &len);
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)PLD_MAX_RANKS))
-		ret = -errno;
-	else
-		ret = agent_spawn(listener, fd);
-	if (ret)
-		pldk__fail(ret, "cannot start the agent of far peers: %s", strerror(-ret));
-	else
-		pldk__store_release(&header->agent_state, SHM_AGENT_RUNS);
-	if (listener >= 0)
-		close(listener);
-out:
-	munmap(header, SHM_PAGE);
-	return ret;
-}
 
 static int fail_dead(const struct shm_lane *lane)
 {
@@ -301,14 +207,20 @@ static int lane_send(struct shm_lane *lane, struct far_msg *msg, const void *pay
 	return 0;
 }
 
-/* The message's target, and whether there is still somebody to send it to. */
-static int msg_to(struct shm_pd *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, struct far_msg *msg)
+/*
+ * The message's target, and whether there is still somebody to send it to. What a rank that only let go of its
+ * membership has left in its slab can still be read: it may say why it left.
+ */
+static int msg_to(struct shm_pd *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, enum far_op op,
+		  struct far_msg *msg)
 {
 	const struct pld_member *m = pldk__member_of(pd->base.status, rank);
+	const uint32_t state = pldk__load_acquire(&m->state);
 
-	if (pldk__load_acquire(&m->state) > PLD_MEMBER_FINALISED)
+	if (state > PLD_MEMBER_FINALISED && (op != FAR_GET || state != PLD_MEMBER_RELEASED))
 		return pldk__fail(-EOWNERDEAD, "far rank %u (pid %u) is dead", rank, m->pid);
 	*msg = (struct far_msg){
+		.op = op,
 		.domain = pd->view.offset,
 		.page = pldk__shm_map(map)->page,
 		.window = map->id,
@@ -331,12 +243,11 @@ int pldk__far_put(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	size_t done = 0;
 	int ret;
 
-	ret = msg_to(pd, map, rank, offset, &msg);
+	ret = msg_to(pd, map, rank, offset, atomic_dtype ? FAR_ADD : FAR_PUT, &msg);
 	/* The lock is given back between pieces: a long put does not keep the other threads waiting. */
 	while (!ret) {
 		const size_t n = len - done < FAR_PIECE ? len - done : FAR_PIECE;
 
-		msg.op = atomic_dtype ? FAR_ADD : FAR_PUT;
 		msg.what = atomic_dtype;
 		msg.len = (uint32_t)n;
 		msg.offset = offset + done;
@@ -364,12 +275,11 @@ int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	size_t done = 0;
 	int ret;
 
-	ret = msg_to(pd, map, rank, offset, &msg);
+	ret = msg_to(pd, map, rank, offset, FAR_GET, &msg);
 	while (!ret) {
 		const uint32_t n = len - done < FAR_PIECE ? (uint32_t)(len - done) : FAR_PIECE;
 		uint32_t at = 0;
 
-		msg.op = FAR_GET;
 		msg.len = n;
 		msg.offset = offset + done;
 		pthread_mutex_lock(&lane->lock);
@@ -402,10 +312,9 @@ int pldk__far_notify(struct pldk__pdomain *base, const struct pldk__map *map, ui
 	struct far_msg msg;
 	int ret;
 
-	ret = msg_to(pd, map, rank, cell * (uint64_t)PLD_CELL_SIZE, &msg);
+	ret = msg_to(pd, map, rank, cell * (uint64_t)PLD_CELL_SIZE, FAR_NOTIFY, &msg);
 	if (ret)
 		return ret;
-	msg.op = FAR_NOTIFY;
 	msg.len = PLD_CELL_SIZE;
 	msg.what = op;
 	msg.value = value;
@@ -433,10 +342,9 @@ int pldk__far_rmw(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	struct far_msg msg;
 	int ret;
 
-	ret = msg_to(pd, map, rank, offset, &msg);
+	ret = msg_to(pd, map, rank, offset, FAR_RMW, &msg);
 	if (ret)
 		return ret;
-	msg.op = FAR_RMW;
 	msg.len = (uint32_t)pldk_dtype_size((enum pldk_dtype)dtype);
 	msg.what = dtype;
 	msg.kind = kind;
@@ -562,7 +470,7 @@ int pldk__far_lane_open(struct shm_pd *pd)
 	}
 	lane->far = pldk__far_of(lane->area, pd->base.rank);
 	lane->bounce = lane->area + pldk__far_bounce(pd->base.nranks, pd->base.rank);
-	addr = agent_address(header, &len);
+	addr = pldk__far_address(header, &len);
 	if (connect(lane->fd, (struct sockaddr *)&addr, len)) {
 		ret = errno == ECONNREFUSED ?
 			      fail_dead(lane) :

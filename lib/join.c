@@ -742,7 +742,8 @@ static int make_subset(struct pldk_domain *parent, const uint32_t *ranks, uint32
 	ret = meet(subset, &call, deadline_ns);
 	if (ret) {
 		pldk__domain_fail(subset, ret);
-		pldk__domain_free(subset, false);
+		/* Left in order: the others must not take this rank for the one that died. */
+		pldk__domain_free(subset, true);
 		return ret;
 	}
 	pthread_mutex_lock(&parent->world->lock);

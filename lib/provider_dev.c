@@ -250,6 +250,40 @@ err_close:
 	return ret;
 }
 
+/* A number from the fdinfo of one of our files (the format is in kmod/fdinfo.c), or -1. */
+static long long fdinfo_number(int fd, const char *key)
+{
+	const size_t len = strlen(key);
+	long long value = -1;
+	char line[512];
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, len) || line[len] != ':')
+			continue;
+		value = strtoll(line + len + 1, NULL, 10);
+		break;
+	}
+	fclose(file);
+	return value;
+}
+
+/* A domain file has no status page; what it says of the poison stands in its fdinfo, if there is a /proc. */
+static int fail_poisoned_fd(int fd)
+{
+	const long long poison = fdinfo_number(fd, "poison");
+	const long long rank = fdinfo_number(fd, "poison_rank");
+
+	if (poison <= 0)
+		return pldk__fail(-ECANCELED, "the domain was aborted");
+	return pldk__fail_poisoned((uint32_t)poison & ~PLD_POISON_SET, rank < 0 ? PLD_RANK_ANY : (uint32_t)rank);
+}
+
 static int fail_join(int ret, uint32_t rank)
 {
 	switch (-ret) {
@@ -275,6 +309,8 @@ static int dev_join(int fd, uint32_t rank, struct pldk__pdomain **out)
 	struct pld_domain_join j = { .rank = rank };
 	int ret = pldk__ioctl(fd, PLD_IOC_DOMAIN_JOIN, &j);
 
+	if (ret == -ECANCELED)
+		return fail_poisoned_fd(fd);
 	return ret ? fail_join(ret, rank) : pd_make(j.out_fd, rank, out);
 }
 
@@ -306,6 +342,7 @@ static int dev_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 		      struct pldk__pdomain **out)
 {
 	struct pld_domain_subset s = { .key = key, .nranks = nranks, .ranks = (uintptr_t)ranks };
+	uint32_t poison;
 	uint32_t rank;
 	int ret;
 
@@ -323,6 +360,13 @@ static int dev_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 	case EINVAL:
 		return pldk__fail(ret, "the list of ranks has one twice, one out of 0..%u, or not the caller, rank %u",
 				  base->nranks - 1, base->rank);
+	case ECANCELED:
+		/* The parent's poison is the subset's; else a member of the subset poisoned that one alone. */
+		poison = pldk__load_acquire(&base->status->poison);
+		if (poison)
+			return pldk__fail_poisoned(poison & ~PLD_POISON_SET,
+						   pldk__load_relaxed(&base->status->poison_rank));
+		return fail_join(ret, rank);
 	default:
 		return fail_join(ret, rank);
 	}

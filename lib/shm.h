@@ -8,7 +8,7 @@
  *   shm_window.c     windows: open, map, close, reset; what may still be allocated
  *   shm_sleep.c      sleeping, waking, the wait ledger
  *   shm_deadlock.c   who can still be woken?
- *   far_lane.c       far peers, seen from a rank; far_agent.c: the process that moves the bytes
+ *   far_lane.c       far peers, seen from a rank; far_start.c, far_agent.c: the process that moves the bytes
  */
 #ifndef _PLDK_SHM_H
 #define _PLDK_SHM_H
@@ -76,6 +76,7 @@ struct shm_pd {
 	uint32_t world_rank;
 	uint32_t line_hint;
 	struct shm_lane *lane;
+	uint64_t reaped_ns; /* atomic: since when a reaped member is seen that the launcher has said nothing of, or 0 */
 	bool owns_lane;
 	uint8_t far[];
 };
@@ -153,6 +154,7 @@ uint64_t *pldk__shm_bucket(struct shm_world *world, uint64_t parent, uint32_t ke
 struct shm_stat {
 	uint64_t start;
 	uint32_t nthreads;
+	int wait_status; /* as from waitpid(2), of a zombie */
 	char state;
 };
 int pldk__shm_stat(uint32_t pid, struct shm_stat *out);
@@ -173,7 +175,7 @@ void pldk__shm_member_end(const struct shm_view *view, uint32_t rank, uint32_t s
 void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status);
 void pldk__shm_ends_inherit(const struct shm_pd *pd);
 int pldk__shm_rank_of(const struct shm_view *view, uint32_t world_rank);
-void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch);
+bool pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch);
 void pldk__shm_watch_end(struct shm_watch *watch);
 bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view);
 
@@ -214,6 +216,7 @@ int pldk__far_rmw(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_
 		  enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old);
 int pldk__far_done(struct pldk__pdomain *pd, uint32_t rank, uint64_t ticket, uint64_t deadline_ns);
 
+/* far_start.c */
 int pldk__far_agent_start(int fd);
 
 #endif /* _PLDK_SHM_H */

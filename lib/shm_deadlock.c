@@ -366,6 +366,9 @@ static bool is_otherwise_live(struct job *job, uint32_t proc, uint32_t waits)
 		return true;
 	if (SHM_CLAIM_START(claim) && SHM_CLAIM(SHM_CLAIM_PID(claim), st.start) != claim)
 		return true;
+	/* A dead one whose death nobody has noticed yet: that will be the reason to tell. */
+	if (st.state == 'Z' || st.state == 'X')
+		return true;
 	if (st.nthreads != waits || st.state == 'T' || st.state == 't' || is_traced(SHM_CLAIM_PID(claim)))
 		return true;
 	for (i = 0; i < job->root.nranks; i++)
@@ -438,15 +441,18 @@ static void pronounce(struct job *job)
 	} while (!number);
 	for (i = 0; i < job->nviews; i++)
 		verdict_store(job, i, number);
+	/* All verdicts before the first bell: who hears it may finalise at once, and the others must not blame that. */
 	for (i = 0; i < job->nwaits; i++) {
-		const struct seen *s = &job->waits[i];
+		struct seen *s = &job->waits[i];
 
-		if (!s->counts || job->live[s->proc])
-			continue;
+		s->counts = s->counts && !job->live[s->proc] && pldk__load_seq(&s->line->gen) == s->gen;
 		none = 0;
-		if (pldk__load_seq(&s->line->gen) == s->gen && pldk__cas_seq(&s->line->verdict, &none, number))
-			pldk__shm_ring(&job->views[s->domain], s->rank);
+		if (s->counts)
+			s->counts = pldk__cas_seq(&s->line->verdict, &none, number);
 	}
+	for (i = 0; i < job->nwaits; i++)
+		if (job->waits[i].counts)
+			pldk__shm_ring(&job->views[job->waits[i].domain], job->waits[i].rank);
 }
 
 static bool judge_take(struct shm_header *header, uint64_t claim)

@@ -111,7 +111,8 @@ struct shm_header {
 #define SHM_TABLE_PAGES ((SHM_NWINDOWS + SHM_SLOTS_PER_PAGE - 1) / SHM_SLOTS_PER_PAGE)
 
 #define SHM_NVERDICTS 8u
-#define SHM_VERDICT_ENTRIES 226u
+#define SHM_VERDICT_BYTES (4 * SHM_PAGE)
+#define SHM_VERDICT_ENTRIES ((uint32_t)((SHM_VERDICT_BYTES - 32) / sizeof(struct pld_ledger_entry)))
 
 /**
  * struct shm_verdict - waits that were proved hopeless, as they stood; four pages
@@ -130,8 +131,6 @@ struct shm_verdict {
 	uint64_t reserved64;
 	struct pld_ledger_entry entries[SHM_VERDICT_ENTRIES];
 };
-
-#define SHM_VERDICT_BYTES (4 * SHM_PAGE)
 
 /**
  * struct shm_domain - first page of a domain

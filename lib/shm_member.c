@@ -16,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shm.h"
+
+#define WORD_NS UINT64_C(25000000) /* what a launcher gets to say how a rank ended that it has reaped */
 
 /**
  * pldk__shm_stat() - state, threads and start time of a process
@@ -44,13 +47,15 @@ int pldk__shm_stat(uint32_t pid, struct shm_stat *out)
 	if (n <= 0)
 		return -ESRCH;
 	buf[n] = 0;
-	/* The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22. */
+	/* The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22, exit_code last. */
 	s = strrchr(buf, ')');
 	if (!s || sscanf(s + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
 			 &out->state, &nthreads, &start) != 3)
 		return -ESRCH;
 	out->nthreads = (uint32_t)nthreads;
 	out->start = start;
+	s = strrchr(buf, ' ');
+	out->wait_status = s ? atoi(s + 1) : 0;
 	return 0;
 }
 
@@ -409,18 +414,48 @@ static void watch_fill(struct shm_pd *pd, struct shm_watch *watch)
 		watch->next = (watch->next + i) % view->nranks;
 }
 
+/*
+ * A zombie tells how it ended. One that is reaped already is being told by its parent, if that is the launcher: it gets
+ * a moment for it. False: wait for its word.
+ */
+static bool how_it_ended(struct shm_pd *pd, uint64_t claim, uint32_t *state, int *status)
+{
+	uint64_t since = pldk__load_relaxed(&pd->reaped_ns);
+	struct shm_stat st;
+
+	if (!pldk__shm_stat(SHM_CLAIM_PID(claim), &st) && (st.state == 'Z' || st.state == 'X') &&
+	    SHM_CLAIM(SHM_CLAIM_PID(claim), st.start) == claim) {
+		*state = WIFSIGNALED(st.wait_status) ? PLD_MEMBER_KILLED : PLD_MEMBER_EXITED;
+		*status = WIFSIGNALED(st.wait_status) ? WTERMSIG(st.wait_status) : WEXITSTATUS(st.wait_status);
+		return true;
+	}
+	*state = PLD_MEMBER_EXITED;
+	*status = SHM_STATUS_UNKNOWN;
+	if (!since) {
+		pldk__store_relaxed(&pd->reaped_ns, pldk__now_ns());
+		return false;
+	}
+	return pldk__now_ns() - since > WORD_NS;
+}
+
 /**
  * pldk__shm_watch() - look after the other members: has one died, did one that died leave something half done?
  * @watch: zero at the begin of a sleep; pidfds are kept in it until pldk__shm_watch_end()
  *
+ * Return: true to be called again soon: an end is seen but not yet explained.
+ *
  * Called by sleepers at the end of a slice. At most 64 members a call, the next ones at the next call: many sleepers
  * share the work.
  */
-void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
+bool pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
 {
 	struct pollfd pfds[SHM_WATCH_MAX];
 	struct shm_view *view = &pd->view;
+	bool waits_for_word = false;
+	uint64_t claim;
+	uint32_t state;
 	uint32_t i;
+	int status;
 
 	watch_fill(pd, watch);
 	for (i = 0; i < watch->n; i++)
@@ -438,7 +473,15 @@ void pldk__shm_watch(struct shm_pd *pd, struct shm_watch *watch)
 				pldk__load_acquire(&pd->root->ranks[view->ranks[rank].world_rank].claim));
 		if (!ended)
 			continue;
-		pldk__shm_process_end(view->world, view->ranks[rank].world_rank, PLD_MEMBER_EXITED, SHM_STATUS_UNKNOWN);
+		claim = pldk__load_acquire(&pd->root->ranks[view->ranks[rank].world_rank].claim);
+		if (!how_it_ended(pd, claim, &state, &status)) {
+			waits_for_word = true;
+			continue;
+		}
+		pldk__shm_process_end(view->world, view->ranks[rank].world_rank, state, status);
 		reap(view, rank, pd->base.rank);
 	}
+	if (!waits_for_word)
+		pldk__store_relaxed(&pd->reaped_ns, 0);
+	return waits_for_word;
 }

@@ -27,6 +27,7 @@
 
 #include "shm.h"
 
+#define SLICE_SOON_NS UINT64_C(10000000) /* ... and explained, if its launcher can */
 #define SLICE_NS UINT64_C(50000000) /* a death is noticed within 100 ms */
 #define SLICE_IDLE_NS UINT64_C(1100000000) /* an idle worker wakes less than once a second */
 
@@ -220,12 +221,13 @@ static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_li
 		if (now >= wait->deadline_ns)
 			return -ETIMEDOUT;
 		if (now >= look) {
-			pldk__shm_watch(pd, watch);
+			const bool soon = pldk__shm_watch(pd, watch);
+
 			if (needs_agent(pd, wait) && pldk__far_lane_check(pd->lane)) {
 				wait->out_rank = PLD_RANK_ANY; /* no rank: the sentence is the agent's */
 				return pldk__wait_holds(pd->base.rank, wait) ? 0 : -EOWNERDEAD;
 			}
-			look = now + slice;
+			look = now + (soon ? SLICE_SOON_NS : slice);
 		}
 		if (now >= judge) {
 			pldk__shm_deadlock(pd);
@@ -267,6 +269,19 @@ int pldk__shm_sleep(struct pldk__pdomain *base, struct pldk__wait *wait, const s
 	return ret;
 }
 
+/* Generation of a window, 0 if it is gone. Only read: nothing is mapped, nothing allocated. */
+static uint32_t generation_of(struct shm_world *world, uint64_t domain, const struct shm_domain *dom, uint32_t id)
+{
+	struct shm_window win;
+	uint64_t word;
+
+	if (id >= SHM_NWINDOWS || pldk__shm_read(world->fd, &word, sizeof(word), domain + dom->windows + id * 8ull) ||
+	    !word || pldk__shm_read(world->fd, &win, sizeof(win), SHM_SLOT_PAGE(word) * SHM_PAGE) ||
+	    win.magic != SHM_WINDOW_MAGIC)
+		return 0;
+	return win.generation;
+}
+
 /**
  * pldk__shm_line_entry() - a line as tools and sentences show it: the first predicate that does not hold
  */
@@ -274,6 +289,8 @@ void pldk__shm_line_entry(struct shm_world *world, const struct shm_line *line, 
 {
 	struct pld_cell cell = { 0 };
 	const struct shm_pred *p = line->preds;
+	const uint64_t domain = line->domain;
+	struct shm_domain dom = { 0 };
 	uint32_t i;
 
 	for (i = 0; i < line->npreds && i < SHM_LINE_PREDS; i++) {
@@ -282,7 +299,12 @@ void pldk__shm_line_entry(struct shm_world *world, const struct shm_line *line, 
 		    !pldk__shm_cmp(cell.value, p->cmp, p->expected))
 			break;
 	}
+	if (pldk__shm_read(world->fd, &dom, sizeof(dom), domain) || dom.magic != SHM_DOMAIN_MAGIC)
+		memset(&dom, 0, sizeof(dom));
 	*out = (struct pld_ledger_entry){
+		.domain_id = dom.id,
+		.pid = SHM_CLAIM_PID(pldk__load_relaxed(&line->owner)),
+		.generation = dom.magic ? generation_of(world, domain, &dom, p->window_id) : 0,
 		.rank = line->rank,
 		.tid = line->tid,
 		.window_id = p->window_id,

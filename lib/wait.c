@@ -353,12 +353,6 @@ static int sleep_until(struct pldk_domain *domain, struct pldk__wait *wait, cons
 	ret = domain->ops->sleep(domain->pd, wait, wakes, nwakes);
 	if (ret != -EDEADLK)
 		return ret;
-	/* Nobody is left who could notify because somebody ended: then that is the reason to tell. */
-	if (pldk__wait_holds(domain->rank, wait))
-		return 0;
-	ret = judge(domain, wait);
-	if (ret)
-		return ret;
 	if (!domain->is_deadlock_logged_only)
 		return -EDEADLK;
 	/* PLDK_DEADLOCK=report: tell, and wait on as one who is never part of a deadlock. */

@@ -44,7 +44,7 @@ AT(pld_status, poison, 40);
 AT(pld_status, poison_rank, 44);
 AT(pld_status, reserved, 48);
 
-SIZE(pld_info, 80);
+SIZE(pld_info, 96);
 AT(pld_info, flags, 0);
 AT(pld_info, device_id, 4);
 AT(pld_info, out_abi_level, 8);
@@ -59,6 +59,9 @@ AT(pld_info, out_page_bytes_max, 64);
 AT(pld_info, out_cpu, 68);
 AT(pld_info, out_node, 72);
 AT(pld_info, out_max_windows, 76);
+AT(pld_info, out_domain_id, 80);
+AT(pld_info, out_nranks, 88);
+AT(pld_info, out_rank, 92);
 
 SIZE(pld_domain_create, 32);
 AT(pld_domain_create, nranks, 0);
@@ -192,7 +195,7 @@ AT(pld_notify_wait, notify_ncells, 8);
 AT(pld_notify_wait, notify_cell_size, 12);
 AT(pld_notify_wait, wait, 16);
 
-SIZE(pld_ledger_entry, 72);
+SIZE(pld_ledger_entry, 88);
 AT(pld_ledger_entry, rank, 0);
 AT(pld_ledger_entry, tid, 4);
 AT(pld_ledger_entry, window_id, 8);
@@ -207,6 +210,9 @@ AT(pld_ledger_entry, site, 56);
 AT(pld_ledger_entry, npreds, 60);
 AT(pld_ledger_entry, flags, 64);
 AT(pld_ledger_entry, last_notifier, 68);
+AT(pld_ledger_entry, domain_id, 72);
+AT(pld_ledger_entry, pid, 80);
+AT(pld_ledger_entry, generation, 84);
 
 SIZE(pld_ledger, 16);
 AT(pld_ledger, entries, 0);
@@ -230,7 +236,7 @@ AT(pld_cell_history, out_provenance, 24);
 AT(pld_cell_history, out_sleepers, 32);
 AT(pld_cell_history, out_reserved, 36);
 
-NUMBER(PLD_IOC_GET_INFO, 0xc050b900);
+NUMBER(PLD_IOC_GET_INFO, 0xc060b900);
 NUMBER(PLD_IOC_DOMAIN_CREATE, 0xc020b910);
 NUMBER(PLD_IOC_DOMAIN_JOIN, 0xc010b911);
 NUMBER(PLD_IOC_DOMAIN_JOIN_TOKEN, 0xc020b912);

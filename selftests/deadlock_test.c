@@ -117,8 +117,12 @@ TEST_F(deadlock, two_ranks_that_wait_for_each_other_are_told_at_once)
 	EXPECT_EQ(2, e[0].cell);
 	EXPECT_EQ(1000, e[0].site);
 	EXPECT_EQ(self->pid[0], e[0].tid);
+	EXPECT_EQ(self->pid[0], e[0].pid);
+	EXPECT_EQ(pld_fdinfo(self->dom, "domain"), e[0].domain_id);
+	EXPECT_EQ(1, e[0].generation);
 	EXPECT_EQ(1, e[1].rank);
 	EXPECT_EQ(3, e[1].cell);
+	EXPECT_EQ(self->pid[1], e[1].pid);
 	EXPECT_EQ(POISON32, e[2].rank);
 	v.verdict++;
 	EXPECT_EQ(-ENOENT, pld_ioctl(self->dom, PLD_IOC_VERDICT, &v));
@@ -346,6 +350,21 @@ TEST_F(deadlock, a_claim_is_no_proof)
 	EXPECT_TRUE(is_left_alone(self->s, 0, dom, 2));
 }
 
+/* The waits of a verdict that the domain of @fd keeps: their number, if all are its own; else -1. */
+static int own_waits(int fd, uint32_t number)
+{
+	struct pld_ledger_entry e[4];
+	struct pld_verdict v = { .entries = pld_ptr(e), .nentries = 4, .entry_size = sizeof(e[0]), .verdict = number };
+	int i;
+
+	if (pld_ioctl(fd, PLD_IOC_VERDICT, &v) || v.verdict != number)
+		return -1;
+	for (i = 0; i < (int)v.nentries; i++)
+		if (e[i].domain_id != pld_fdinfo(fd, "domain"))
+			return -1;
+	return v.nentries;
+}
+
 /* Two groups entered in opposite order: each process waits in another domain. */
 TEST_F(deadlock, a_cycle_over_two_domains_is_found)
 {
@@ -361,6 +380,8 @@ TEST_F(deadlock, a_cycle_over_two_domains_is_found)
 			while (pld_fdinfo(a, "joined") != 2 || pld_fdinfo(b, "joined") != 2)
 				;
 			wait_forever(self->s, i, i ? a : b, 0, PLD_RANK_ANY, 0);
+			self->s->ret[2 + i] = 10 * own_waits(a, self->s->verdict[i]) + own_waits(b, self->s->verdict[i]);
+			__atomic_fetch_add(&self->s->go, 1, __ATOMIC_RELEASE);
 			pause();
 		}
 	start = pld_now();
@@ -369,6 +390,10 @@ TEST_F(deadlock, a_cycle_over_two_domains_is_found)
 	EXPECT_EQ(-EDEADLK, self->s->ret[1]);
 	EXPECT_EQ(self->s->verdict[0], self->s->verdict[1]);
 	EXPECT_GT(start + QUICK_NS, self->s->end[1]);
+	/* The number is that of both domains, and each keeps the wait of its own member. */
+	ASSERT_TRUE(PLD_WAIT_FOR(__atomic_load_n(&self->s->go, __ATOMIC_ACQUIRE) == 2, 5000));
+	EXPECT_EQ(11, self->s->ret[2]);
+	EXPECT_EQ(11, self->s->ret[3]);
 }
 
 /* Both threads of a process wait, in different ranks: then it is blocked. */

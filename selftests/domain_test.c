@@ -215,10 +215,7 @@ TEST_F(domain, a_forked_child_may_not_use_the_rank)
 	pid_t pid = pld_fork();
 
 	if (!pid) {
-		struct pld_info info = {};
-
 		PLD_CHILD_CHECK(pld_leave(r) == -ENOTCONN);
-		PLD_CHILD_CHECK(pld_ioctl(r, PLD_IOC_GET_INFO, &info) == -ENOTCONN);
 		PLD_CHILD_CHECK(pld_map(r, 0, PLD_PAGE, PROT_READ) == MAP_FAILED && errno == ENOTCONN);
 		PLD_CHILD_CHECK(pld_join(self->fd, 1) >= 0); /* the domain file is open to it */
 		_exit(0);
@@ -358,6 +355,279 @@ TEST_F(domain, a_long_chain_of_nested_subsets_is_freed)
 	}
 	close(r);
 	EXPECT_TRUE(PLD_WAIT_FOR(pld_counts_are(&before), 5000));
+}
+
+static uint64_t info_id(int fd, uint32_t *out_nranks, uint32_t *out_rank)
+{
+	struct pld_info info;
+
+	memset(&info, 0x5a, sizeof(info));
+	info.flags = 0;
+	info.device_id = 0;
+	if (pld_ioctl(fd, PLD_IOC_GET_INFO, &info))
+		return POISON;
+	*out_nranks = info.out_nranks;
+	*out_rank = info.out_rank;
+	return info.out_domain_id;
+}
+
+TEST_F(domain, info_says_what_a_file_is)
+{
+	uint32_t ranks[] = { 3, 1 }, nranks, rank;
+	int dev = pld_open(), r = pld_join(self->fd, 1), s = pld_subset(r, 1, 2, ranks);
+
+	EXPECT_EQ(0, info_id(dev, &nranks, &rank));
+	EXPECT_EQ(0, nranks);
+	EXPECT_EQ(PLD_RANK_ANY, rank);
+	EXPECT_EQ(pld_fdinfo(self->fd, "domain"), info_id(self->fd, &nranks, &rank));
+	EXPECT_EQ(4, nranks);
+	EXPECT_EQ(PLD_RANK_ANY, rank);
+	EXPECT_EQ(pld_fdinfo(self->fd, "domain"), info_id(r, &nranks, &rank));
+	EXPECT_EQ(4, nranks);
+	EXPECT_EQ(1, rank);
+	EXPECT_EQ(pld_fdinfo(s, "domain"), info_id(s, &nranks, &rank));
+	EXPECT_NE(pld_fdinfo(self->fd, "domain"), info_id(s, &nranks, &rank));
+	EXPECT_EQ(2, nranks);
+	EXPECT_EQ(1, rank);
+}
+
+/* Holders of a rank file may look, whoever they are and although the rank has gone. */
+static bool may_look_only(int fd, int32_t value)
+{
+	struct pld_ledger l = {};
+	struct pld_verdict v = {};
+	uint32_t nranks, rank;
+
+	return info_id(fd, &nranks, &rank) != POISON && rank == 0 && pld_member_state(fd, 1) == PLD_MEMBER_ABSENT &&
+	       !pld_ioctl(fd, PLD_IOC_LEDGER, &l) && pld_ioctl(fd, PLD_IOC_VERDICT, &v) == -ENOENT &&
+	       pld_value(fd, 1, 0, 0) == value && pld_add(fd, 1, 0, 0, 1) == -ENOTCONN && pld_leave(fd) == -ENOTCONN &&
+	       pld_poison(fd, 1) == -ENOTCONN && pld_window_destroy(fd, 1) == -ENOTCONN;
+}
+
+TEST_F(domain, every_holder_of_a_rank_file_may_look_and_nothing_else)
+{
+	int r = pld_join(self->fd, 0), r2 = pld_join(self->fd, 2), sock[2], fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, pld_signal_window(r, 1, 1, NULL));
+	ASSERT_EQ(0, pld_signal_window(r2, 1, 1, NULL));
+	ASSERT_EQ(0, pld_add(r, 1, 0, 0, 5));
+	pid = pld_fork();
+	if (!pid) {
+		PLD_CHILD_CHECK(may_look_only(r, 5));
+		_exit(0);
+	}
+	EXPECT_CHILD_OK(pid);
+	EXPECT_EQ(0, pld_leave(r));
+	EXPECT_TRUE(may_look_only(r, 5));
+	/* A descriptor from a process that has gone. */
+	self->fd = (close(r2), close(r), close(self->fd), pld_domain_new(4));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));
+	pid = pld_fork();
+	if (!pid) {
+		int mine = pld_join(self->fd, 0);
+
+		PLD_CHILD_CHECK(!pld_send_fd(sock[1], mine));
+		_exit(0);
+	}
+	fd = pld_recv_fd(sock[0]);
+	EXPECT_CHILD_OK(pid);
+	r2 = pld_join(self->fd, 2);
+	ASSERT_EQ(0, pld_signal_window(r2, 1, 1, NULL));
+	EXPECT_TRUE(may_look_only(fd, 0));
+	EXPECT_EQ(PLD_MEMBER_EXITED, pld_member_state(fd, 0));
+}
+
+/* Make rank files of subset {0,1,2} and of its subset {2,1} for ranks 1 and 2 of a domain. */
+static void nest(int dom, int r[3], int s[3], int t[3])
+{
+	uint32_t ranks[] = { 1, 2, 3 }, below[] = { 1, 0 };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		r[i] = pld_join(dom, 1 + i);
+		s[i] = pld_subset(r[i], 7, 3, ranks);
+		t[i] = pld_subset(s[i], 7, 2, below);
+	}
+}
+
+TEST_F(domain, poison_goes_down_to_all_subsets_with_the_poisoners_rank_there)
+{
+	int r[3], s[3], t[3], r0 = pld_join(self->fd, 0);
+	uint32_t ranks[] = { 1, 2 };
+
+	nest(self->fd, r, s, t);
+	ASSERT_LE(0, t[1]);
+	EXPECT_EQ(0, pld_poison(r[1], 77));
+	EXPECT_EQ(PLD_POISON_SET | 77, pld_fdinfo(s[0], "poison"));
+	EXPECT_EQ(1, pld_fdinfo(s[0], "poison_rank")); /* rank 2 of the domain */
+	EXPECT_EQ(PLD_POISON_SET | 77, pld_fdinfo(t[0], "poison"));
+	EXPECT_EQ(0, pld_fdinfo(t[0], "poison_rank"));
+	EXPECT_EQ(-ECANCELED, pld_subset(r[0], 8, 2, ranks));
+	EXPECT_EQ(0, pld_poison(r0, 78));
+	EXPECT_EQ(PLD_POISON_SET | 77, pld_fdinfo(t[0], "poison"));
+}
+
+TEST_F(domain, poison_of_a_subset_stays_below_it_and_stays_first)
+{
+	int r[3], s[3], t[3], r0 = pld_join(self->fd, 0);
+	struct pld_status *page;
+
+	nest(self->fd, r, s, t);
+	EXPECT_EQ(0, pld_poison(t[1], 5));
+	EXPECT_EQ(0, pld_fdinfo(s[0], "poison"));
+	EXPECT_EQ(0, pld_fdinfo(r0, "poison"));
+	EXPECT_EQ(0, pld_poison(r0, 6)); /* rank 0 is no member below */
+	EXPECT_EQ(PLD_POISON_SET | 6, pld_fdinfo(s[0], "poison"));
+	page = pld_map(s[0], PLD_MMAP_STATUS, PLD_PAGE, PROT_READ);
+	ASSERT_NE(MAP_FAILED, page);
+	EXPECT_EQ(PLD_POISON_SET | 6, page->poison);
+	EXPECT_EQ(PLD_RANK_ANY, page->poison_rank);
+	EXPECT_EQ(PLD_POISON_SET | 5, pld_fdinfo(t[0], "poison"));
+	EXPECT_EQ(0, pld_fdinfo(t[0], "poison_rank"));
+}
+
+/* B17: ranks that sleep in a subset of a subset, whose parent nobody holds any more. */
+TEST_F(domain, poison_wakes_sleepers_in_subsets_and_reaches_orphans)
+{
+	int *ready = pld_shared(PLD_PAGE), i, waiting = 0;
+	pid_t pid[2];
+
+	for (i = 0; i < 2; i++) {
+		pid[i] = pld_fork();
+		if (!pid[i]) {
+			uint32_t ranks[] = { 2, 1 }, below[] = { 1, 0 };
+			int r = pld_join(self->fd, 1 + i), s = pld_subset(r, 1, 2, ranks), t = pld_subset(s, 1, 2, below);
+			struct pld_status *page = pld_map(t, PLD_MMAP_STATUS, PLD_PAGE, PROT_READ);
+
+			PLD_CHILD_CHECK(t >= 0 && page != MAP_FAILED);
+			__atomic_fetch_add(ready, 1, __ATOMIC_ACQ_REL);
+			PLD_CHILD_CHECK(PLD_WAIT_FOR(__atomic_load_n(ready, __ATOMIC_ACQUIRE) == 2, 5000));
+			close(s);
+			PLD_CHILD_CHECK(!pld_signal_window(t, 1, 4, NULL));
+			__atomic_store_n(&ready[1 + i], t, __ATOMIC_RELEASE);
+			/* F_IDLE: they wait for each other, and that is not the point here. */
+			PLD_CHILD_CHECK(pld_wait_ge(t, 1, 0, 1, PLD_RANK_ANY, PLD_WAIT_F_IDLE, PLD_DEADLINE_NEVER) ==
+					-ECANCELED);
+			PLD_CHILD_CHECK(page->poison == (PLD_POISON_SET | 9) && page->poison_rank == PLD_RANK_ANY);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		char path[64];
+
+		ASSERT_TRUE(PLD_WAIT_FOR(__atomic_load_n(&ready[1 + i], __ATOMIC_ACQUIRE), 5000));
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid[i], ready[1 + i]);
+		waiting += PLD_WAIT_FOR(pld_key_of(path, "waiters") == 1, 5000);
+	}
+	EXPECT_EQ(2, waiting);
+	EXPECT_EQ(0, pld_poison(self->fd, 9));
+	for (i = 0; i < 2; i++)
+		EXPECT_CHILD_OK(pid[i]);
+}
+
+TEST_F(domain, an_end_goes_down_to_subsets_of_subsets)
+{
+	uint32_t all[] = { 3, 2, 1, 0 }, some[] = { 0, 1, 3 };
+	int r0 = pld_join(self->fd, 0), r2 = pld_join(self->fd, 2), r3 = pld_join(self->fd, 3), s0, t0, s2;
+
+	s0 = pld_subset(r0, 1, 4, all);
+	s2 = pld_subset(r2, 1, 4, all);
+	t0 = pld_subset(s0, 1, 3, some); /* ranks 3, 2 and 0 of the domain */
+	ASSERT_LE(0, t0);
+	ASSERT_EQ(0, pld_signal_window(t0, 1, 1, NULL));
+	EXPECT_EQ(PLD_MEMBER_ABSENT, pld_member_state(t0, 0));
+	close(r3); /* had joined neither */
+	EXPECT_EQ(PLD_MEMBER_RELEASED, pld_member_state(s0, 0));
+	EXPECT_EQ(PLD_MEMBER_RELEASED, pld_member_state(t0, 0));
+	EXPECT_EQ(-EOWNERDEAD, pld_wait_ge(t0, 1, 0, 1, 0, 0, pld_now() + 10 * SEC));
+	EXPECT_EQ(0, pld_leave(r2)); /* lives on in the subset, and may yet come to the one below */
+	EXPECT_EQ(PLD_MEMBER_ALIVE, pld_member_state(s0, 1));
+	EXPECT_EQ(PLD_MEMBER_ABSENT, pld_member_state(t0, 1));
+	EXPECT_EQ(0, pld_leave(s2));
+	EXPECT_EQ(PLD_MEMBER_FINALISED, pld_member_state(t0, 1));
+}
+
+TEST_F(domain, a_key_is_free_again_when_nobody_is_to_come)
+{
+	uint32_t ranks[] = { 1, 2 }, other[] = { 2, 1 };
+	int r1 = pld_join(self->fd, 1), r2 = pld_join(self->fd, 2), s1, s2, t1;
+
+	s1 = pld_subset(r1, 5, 2, ranks);
+	close(s1);
+	EXPECT_EQ(-EEXIST, pld_subset(r1, 5, 2, ranks)); /* rank 2 is still to come */
+	EXPECT_EQ(-EPROTO, pld_subset(r2, 5, 2, other));
+	s2 = pld_subset(r2, 5, 2, ranks);
+	ASSERT_LE(0, s2);
+	EXPECT_EQ(PLD_MEMBER_RELEASED, pld_member_state(s2, 0));
+	t1 = pld_subset(r1, 5, 2, other); /* another subset under the same key */
+	ASSERT_LE(0, t1);
+	EXPECT_NE(pld_fdinfo(s2, "domain"), pld_fdinfo(t1, "domain"));
+	close(r2); /* will not come: the key is free */
+	EXPECT_EQ(PLD_MEMBER_RELEASED, pld_member_state(t1, 0));
+	s1 = pld_subset(r1, 5, 2, ranks);
+	ASSERT_LE(0, s1);
+	EXPECT_NE(pld_fdinfo(t1, "domain"), pld_fdinfo(s1, "domain"));
+	EXPECT_EQ(PLD_MEMBER_RELEASED, pld_member_state(s1, 1));
+}
+
+TEST_F(domain, many_subsets_in_turn_leave_nothing_behind)
+{
+	struct pld_counts before;
+	uint32_t ranks[] = { 0, 1 };
+	int dom, r0, r1, i;
+
+	PLD_NEED_COUNTERS();
+	dom = pld_domain_new(2);
+	r0 = pld_join(dom, 0);
+	r1 = pld_join(dom, 1);
+	before = pld_counts_now();
+	for (i = 0; i < 2000; i++) {
+		int a = pld_subset(r0, 3, 2, ranks), b = pld_subset(r1, 3, 2, ranks);
+
+		ASSERT_LE(0, a);
+		ASSERT_LE(0, b);
+		close(a);
+		close(b);
+	}
+	EXPECT_TRUE(pld_counts_are(&before));
+	close(r1);
+	for (i = 0; i < 2000; i++) { /* the other one has ended */
+		int a = pld_subset(r0, 3, 2, ranks);
+
+		ASSERT_LE(0, a);
+		close(a);
+	}
+	before.v[1]--;
+	EXPECT_TRUE(pld_counts_are(&before));
+}
+
+TEST_F(domain, rank_files_of_subsets_show_members_windows_and_waits)
+{
+	uint32_t ranks[] = { 1, 2 };
+	int r = pld_join(self->fd, 1), s = pld_subset(r, 1, 2, ranks);
+	char path[64], line[512];
+	int members = 0, windows = 0, waits = 0;
+	pthread_t t;
+	FILE *f;
+
+	ASSERT_EQ(0, pld_signal_window(s, 1, 1, NULL));
+	pthread_create(&t, NULL, wait_thread, &s);
+	ASSERT_TRUE(PLD_WAIT_FOR(pld_fdinfo(s, "waiters") == 1, 5000));
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s);
+	f = fopen(path, "re");
+	ASSERT_NE(NULL, f);
+	while (fgets(line, sizeof(line), f)) {
+		members += !strncmp(line, "member.", 7);
+		windows += !strncmp(line, "window.1:", 9);
+		waits += !strncmp(line, "wait:", 5);
+	}
+	fclose(f);
+	EXPECT_EQ(2, members);
+	EXPECT_EQ(1, windows);
+	EXPECT_EQ(1, waits);
+	EXPECT_EQ(0, pld_add(s, 1, 0, 0, 1));
+	pthread_join(t, NULL);
 }
 
 TEST_F(domain, member_tells_pid_status_and_run_state)

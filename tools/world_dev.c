@@ -85,11 +85,13 @@ static int take_window(struct world_domain *domain, uint32_t id, const char *lin
 /**
  * struct fdinfo - what a file says, while it is read
  * @own: rank of a rank file; its state comes in lines of their own
+ * @has_members: it has a line for each member, and then for each wait and window as well
  */
 struct fdinfo {
 	struct world_domain *domain;
 	struct world_rank own;
 	long long own_rank;
+	int has_members;
 	uint64_t id;
 	uint32_t numbers[8];
 };
@@ -137,9 +139,10 @@ static int take_line(struct world_list *list, struct fdinfo *info, const char *k
 		info->own.state = state_of(value);
 	else if (strcmp(key, "pid") == 0)
 		info->own.pid = (uint32_t)strtoul(value, NULL, 10);
-	else if (sscanf(key, "member.%u", &index) == 1 && !domain->has_details)
+	else if (sscanf(key, "member.%u", &index) == 1 && !domain->has_details) {
+		info->has_members = 1;
 		take_member(domain, index, value - 1);
-	else if (sscanf(key, "window.%u", &index) == 1 && !domain->has_details)
+	} else if (sscanf(key, "window.%u", &index) == 1 && !domain->has_details)
 		return take_window(domain, index, value - 1);
 	else if (strcmp(key, "wait") == 0 && !domain->has_details)
 		return take_wait(domain, value - 1);
@@ -161,7 +164,7 @@ static void finish(struct fdinfo *info)
 	domain->poison = info->numbers[4];
 	domain->poison_rank = info->numbers[5];
 	domain->window_count = info->numbers[6];
-	if (info->own_rank < 0)
+	if (info->has_members)
 		domain->has_details = 1;
 	else if (info->own_rank >= 0 && info->own_rank < domain->nranks && !domain->has_details)
 		domain->ranks[info->own_rank] = info->own;

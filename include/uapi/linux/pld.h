@@ -18,7 +18,7 @@
  * and number alone. For every command:
  *
  * - unknown type, number or direction: ENOTTY;
- * - size below the minimum of the command: EINVAL;
+ * - size below the minimum of the command (up to its last indispensable field: see kmod/ioctl.c): EINVAL;
  * - size above what this kernel knows: accepted if the unknown tail is zero, else E2BIG;
  * - size below what this kernel knows: the missing tail reads as zero and is not written back.
  *
@@ -39,8 +39,10 @@
  * Three kinds of file exist. The *device* file (/dev/pld opened) answers GET_INFO, DOMAIN_CREATE and
  * DOMAIN_JOIN_TOKEN. A *domain* file (from DOMAIN_CREATE) names a domain without being a member: it can be
  * inherited or passed, and answers DOMAIN_JOIN, DOMAIN_TOKEN, DOMAIN_MEMBER, DOMAIN_POISON, LEDGER and VERDICT.
- * A *rank* file (from a join) is one membership: it answers everything else, and only for the process that
- * joined (ENOTCONN for any other, for example a child that inherited it).
+ * A *rank* file (from a join) is one membership: it answers everything else, and only for the process that joined,
+ * while it is a member (ENOTCONN for any other, for example a child that inherited it). GET_INFO, DOMAIN_MEMBER, LEDGER,
+ * VERDICT and CELL_HISTORY only look: they answer every holder of a rank file (a forked child, a process that got it by
+ * SCM_RIGHTS), also after the rank ended.
  */
 
 /**
@@ -204,6 +206,9 @@ struct pld_status {
  * @out_cpu: CPU that hosts @device_id for this caller: (device_id mod n)-th CPU of its affinity mask
  * @out_node: NUMA node of that CPU
  * @out_max_windows: windows in one domain
+ * @out_domain_id: on a domain or rank file: number of the domain, as on its status page; else 0
+ * @out_nranks: on a domain or rank file: ranks of the domain; else 0
+ * @out_rank: on a rank file: its rank; else PLD_RANK_ANY
  */
 struct pld_info {
 	__u32 flags;
@@ -220,6 +225,9 @@ struct pld_info {
 	__u32 out_cpu;
 	__u32 out_node;
 	__u32 out_max_windows;
+	__aligned_u64 out_domain_id;
+	__u32 out_nranks;
+	__u32 out_rank;
 };
 
 /**
@@ -298,11 +306,13 @@ struct pld_domain_join_token {
  * @flags: in: zero
  * @out_fd: rank file in the subset
  *
- * The first caller of a key creates, the others join what it created. The call is local and never waits.
- * A subset is a domain of its own: it outlives its parent's files and may overlap others.
+ * The first caller of a key creates, the others join what it created. The call is local and never waits. When all
+ * members have joined or ended, the key is free again.
+ * A subset is a domain of its own: it outlives its parent's files and may overlap others. Two things go down from a
+ * domain to its subsets, and to theirs: poison, and the end of a member that had not joined there.
  *
  * Errors: EINVAL (a rank out of range, twice, or the caller not among them), EPROTO (key exists with another
- * list), EEXIST (the caller joined this key already), and those of DOMAIN_JOIN.
+ * list), EEXIST (the caller joined this key already, and others are still to come), and those of DOMAIN_JOIN.
  */
 struct pld_domain_subset {
 	__u32 key;
@@ -332,7 +342,8 @@ struct pld_domain_leave {
  * @flags: in: zero
  *
  * Every present and later wait in the domain fails with ECANCELED. The first poisoner wins; later calls succeed
- * and change nothing. Safe in a signal handler.
+ * and change nothing. All its subsets, and theirs, are poisoned with it: same reason, and the poisoner's rank there or
+ * PLD_RANK_ANY. What happens to a subset does not touch its parent. Safe in a signal handler.
  */
 struct pld_domain_poison {
 	__u32 reason;
@@ -628,6 +639,9 @@ struct pld_notify_wait {
  * @npreds: predicates of this wait
  * @flags: PLD_WAIT_F_*
  * @last_notifier: rank of the cell's provenance, or PLD_RANK_ANY
+ * @domain_id: domain of all these ranks and windows
+ * @pid: process that waits, in the caller's pid namespace; 0 if it is not visible there
+ * @generation: of @window_id
  */
 struct pld_ledger_entry {
 	__u32 rank;
@@ -644,6 +658,9 @@ struct pld_ledger_entry {
 	__u32 npreds;
 	__u32 flags;
 	__u32 last_notifier;
+	__aligned_u64 domain_id;
+	__u32 pid;
+	__u32 generation;
 };
 
 /**
@@ -667,6 +684,9 @@ struct pld_ledger {
  * @entry_size: in: as in struct pld_ledger
  * @verdict: in: number from struct pld_wait, or 0 for the newest of the domain
  * @reserved: in: zero
+ *
+ * Numbers of verdicts are machine-wide. A deadlock may span domains: each domain keeps its own members' waits of it,
+ * under the same number.
  *
  * Errors: ENOENT (no such verdict; the domain keeps the newest 8).
  */
