@@ -85,7 +85,7 @@ help:
 ## make load | unload            insmod it | rmmod it (root)
 ## make vm                       a shell in a VM that has it loaded
 ## make bench                    latency and bandwidth of every operation, one JSON line each
-## make install | uninstall [DESTDIR=...] [PREFIX=/usr/local]
+## make install | uninstall [DESTDIR=...] [PREFIX=/usr/local] [DKMSDIR=/usr/src, or empty for no module sources]
 ## make clean
 ## variables: O=build V=1 SAN=address|undefined|thread KMOD=0 WERROR=1 CC= CFLAGS= KDIR= KVER=
 
@@ -231,7 +231,9 @@ bench: lib tools
 
 include_dir := $(PREFIX)/include
 lib_dir := $(PREFIX)/lib
-dkms_dir := $(PREFIX)/src/pld-$(VERSION)
+# dkms looks in /usr/src only, so PREFIX does not count. Who is not root installs the library for himself, without it.
+DKMSDIR ?= $(if $(DESTDIR)$(filter 0,$(shell id -u)),/usr/src)
+dkms_dir := $(addsuffix /pld-$(VERSION),$(DKMSDIR))
 install_one = $(1):$(2):$(notdir $(1)):$(3)
 
 INSTALL_LIST = \
@@ -244,6 +246,8 @@ INSTALL_LIST = \
 	$(foreach t,$(TOOLS),$(call install_one,$(BIN)/tools/$(t),$(PREFIX)/bin,755)) \
 	$(foreach m,$(MAN_PAGES) $(wildcard $(O)/man/*),$(call install_one,$(m),$(call man_dir,$(m)),644)) \
 	kmod/60-pld.rules:$(PREFIX)/lib/udev/rules.d:60-pld.rules:644 \
+	$(if $(dkms_dir),$(DKMS_LIST))
+DKMS_LIST = \
 	$(O)/dkms.conf:$(dkms_dir):dkms.conf:644 \
 	Kbuild:$(dkms_dir):Kbuild:644 LICENSE:$(dkms_dir):LICENSE:644 Makefile:$(dkms_dir):Makefile:644 \
 	include/uapi/linux/pld.h:$(dkms_dir)/include/uapi/linux:pld.h:644 \
@@ -255,6 +259,9 @@ man: lib/libpldk.map $(MAN_PAGES)
 	@mkdir -p $(O)/man
 	$(Q)tools/packaging/man-aliases $(O)/man
 
+# Else programs do not find a library that is new in a folder of /etc/ld.so.conf. Only root may, so failure is no error.
+run_ldconfig = test -n "$(DESTDIR)" || PATH="$$PATH:/usr/sbin:/sbin" ldconfig 2>/dev/null || :
+
 # The list has the aliases only when they are there before make reads it, hence the second make.
 install: all man $(O)/libpldk.pc $(O)/dkms.conf
 	$(Q)$(MAKE) --no-print-directory install-files
@@ -263,6 +270,7 @@ install-files:
 	$(Q)set -e; for i in $(INSTALL_LIST); do IFS=:; set -- $$i; unset IFS; \
 		install -D -m "$$4" "$$1" "$(DESTDIR)$$2/$$3"; done
 	$(Q)set -e; for i in $(INSTALL_LINKS); do ln -sf "$${i#*:}" "$(DESTDIR)$${i%%:*}"; done
+	$(Q)$(run_ldconfig)
 
 uninstall: man
 	$(Q)$(MAKE) --no-print-directory uninstall-files
@@ -270,9 +278,10 @@ uninstall: man
 uninstall-files:
 	$(Q)for i in $(INSTALL_LIST); do IFS=:; set -- $$i; unset IFS; rm -f "$(DESTDIR)$$2/$$3"; done
 	$(Q)for i in $(INSTALL_LINKS); do rm -f "$(DESTDIR)$${i%%:*}"; done
-	$(Q)for d in $(include_dir)/pldk/uapi $(include_dir)/pldk $(dkms_dir)/include/uapi/linux \
-		$(dkms_dir)/include/uapi $(dkms_dir)/include $(dkms_dir)/kmod $(dkms_dir); do \
+	$(Q)for d in $(include_dir)/pldk/uapi $(include_dir)/pldk \
+		$(if $(dkms_dir),$(addprefix $(dkms_dir),/include/uapi/linux /include/uapi /include /kmod /)); do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || :; done
+	$(Q)$(run_ldconfig)
 
 clean:
 	$(Q)rm -rf $(O)

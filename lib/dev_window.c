@@ -70,7 +70,11 @@ static int fail_create(struct pldk__pdomain *base, const struct pldk__window_spe
 	pldk__ioctl(pldk__dev_pd(base)->fd, PLD_IOC_GET_INFO, &info);
 	switch (-ret) {
 	case ECANCELED:
-		return pldk__fail_poisoned(poison & ~PLD_POISON_SET, pldk__load_relaxed(&base->status->poison_rank));
+		ret = pldk__fail_poisoned(poison & ~PLD_POISON_SET, pldk__load_relaxed(&base->status->poison_rank));
+		/* Windows of users get rank and operation from the caller. */
+		if (spec->flags & PLD_WINDOW_F_SYSTEM)
+			pldk__fail_prefix(ret, "rank %u: opening window %u of the library: ", base->rank, spec->id);
+		return ret;
 	case EPROTO:
 		return pldk__fail(ret,
 				  "it exists with %" PRIu64 " bytes a rank and tag 0x%" PRIx64

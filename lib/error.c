@@ -108,10 +108,23 @@ static void log_failure(void)
 		log_line(PLDK_LOG_DEBUG, sentence);
 }
 
+/* Behind "rank 2: ", if a sentence begins like that. */
+static const char *behind_who(const char *text)
+{
+	const char *s = text;
+
+	if (strncmp(s, "rank ", 5) || s[5] < '0' || s[5] > '9')
+		return text;
+	for (s += 5; *s >= '0' && *s <= '9'; s++)
+		;
+	return s[0] == ':' && s[1] == ' ' ? s + 2 : text;
+}
+
 /**
  * pldk__fail() - the calling thread's sentence
  * @err: negative errno
- * @fmt: who, what, expected, seen, what to do. May have the present sentence among its arguments
+ * @fmt: who, what, expected, seen, what to do. May have the present sentence among its arguments. Who is put in front
+ *       where it is missing and known: the thread's rank in its world
  *
  * Every failure is logged at debug level: whether it is an error of the program, only the program knows.
  *
@@ -126,7 +139,10 @@ int pldk__fail(int err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	memcpy(sentence, text, strlen(text) + 1);
+	if (strncmp(text, "rank ", 5) && pldk__self && pldk__self->inside)
+		snprintf(sentence, sizeof(sentence), "rank %u: %.*s", pldk__self->world->rank, SENTENCE_MAX - 32, text);
+	else
+		memcpy(sentence, text, strlen(text) + 1);
 	log_failure();
 	errno = saved;
 	return err;
@@ -158,20 +174,27 @@ int pldk__fail_text(int err, const char *text)
  * @err: negative errno, handed through
  * @fmt: the context, with its own colon and space
  *
+ * Who stays in front, once.
+ *
  * Return: @err.
  */
 int pldk__fail_prefix(int err, const char *fmt, ...)
 {
+	const char *rest = behind_who(sentence);
 	char text[SENTENCE_MAX];
 	int saved = errno;
+	size_t len = 0;
 	va_list ap;
-	size_t len;
 
+	if (strncmp(fmt, "rank ", 5)) {
+		len = (size_t)(rest - sentence);
+		memcpy(text, sentence, len);
+	}
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text + len, sizeof(text) - len, fmt, ap);
 	va_end(ap);
 	len = strlen(text);
-	snprintf(text + len, sizeof(text) - len, "%s", sentence);
+	snprintf(text + len, sizeof(text) - len, "%s", rest);
 	memcpy(sentence, text, strlen(text) + 1);
 	errno = saved;
 	return err;

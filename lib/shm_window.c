@@ -13,15 +13,18 @@
  * All openers reserve the memory together, piece by piece, until it is complete or fails, and then all see the same.
  */
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "range.h"
 #include "shm.h"
 
+#define NODES 1024u /* nodes that a mask has room for */
 #define RESERVE_PIECE (UINT64_C(64) << 20)
 #define FLAGS_SPEC (PLD_WINDOW_F_OWNER_WRITES | PLD_WINDOW_F_INTERLEAVE | PLD_WINDOW_F_SYSTEM)
 
@@ -220,6 +223,38 @@ static int limit_check(struct shm_pd *pd, uint64_t bytes)
 			  (unsigned long long)(bytes - limits.left_bytes), knob);
 }
 
+/*
+ * Where the slabs shall lie: each on its owner's node, or in turns. Said before there is memory; the file remembers it
+ * for whoever reserves. Best effort: a machine with one node has nothing to say.
+ */
+static void place(const struct shm_view *view, const struct shm_window *win)
+{
+	unsigned long nodes[NODES / (8 * sizeof(unsigned long))] = { 0 };
+	const uint64_t bytes = win->end - win->slabs;
+	char *slabs;
+	uint32_t node;
+	uint32_t i;
+
+	if (access("/sys/devices/system/node/node1", F_OK))
+		return;
+	slabs = pldk__shm_mmap(view->world->fd, win->slabs, bytes);
+	if (!slabs)
+		return;
+	for (i = 0; i < view->nranks; i++) {
+		node = pldk__shm_member(view, i)->node;
+		if (node >= NODES)
+			continue;
+		if (!(win->flags & PLD_WINDOW_F_INTERLEAVE))
+			memset(nodes, 0, sizeof(nodes));
+		nodes[node / (8 * sizeof(nodes[0]))] |= 1ul << node % (8 * sizeof(nodes[0]));
+		if (!(win->flags & PLD_WINDOW_F_INTERLEAVE))
+			syscall(SYS_mbind, slabs + i * win->stride, win->stride, MPOL_PREFERRED, nodes, NODES + 1, 0);
+	}
+	if (win->flags & PLD_WINDOW_F_INTERLEAVE)
+		syscall(SYS_mbind, slabs, bytes, MPOL_INTERLEAVE, nodes, NODES + 1, 0);
+	munmap(slabs, bytes);
+}
+
 static int fail_map(int ret)
 {
 	char why[160];
@@ -273,6 +308,7 @@ static int create(struct shm_pd *pd, uint64_t *slot, const struct pldk__window_s
 	win->page_bytes = (uint32_t)SHM_PAGE;
 	win->created_ns = pldk__now_ns();
 	win->open[rank / 64] = UINT64_C(1) << rank % 64;
+	place(view, win);
 	pldk__store_release(&win->magic, SHM_WINDOW_MAGIC);
 	if (!pldk__cas_seq(slot, &none, SHM_SLOT(page / SHM_PAGE, 1))) {
 		munmap(win, SHM_PAGE);

@@ -152,7 +152,7 @@ int pldk__check_tensor(const struct pldk_tensor *tensor, const char *op)
 		return pldk__fail(-EDOM, "%s: a view was passed where a tensor of one's own memory is wanted: use pldk_view_local()",
 				  op);
 	if (tensor->magic != PLDK__MAGIC_TENSOR)
-		return pldk__fail(-EINVAL, "%s: not a tensor (magic %#x): make it with pldk_tensor_of()", op,
+		return pldk__fail(-EDOM, "%s: not a tensor (magic %#x): make it with pldk_tensor_of()", op,
 				  tensor->magic);
 	if (tensor->ndim < 1 || tensor->ndim > PLDK_MAX_DIMS)
 		return pldk__fail(-EINVAL, "%s: tensor has %u dimensions: allowed are 1 to %d", op, tensor->ndim,
@@ -363,7 +363,7 @@ int pldk__check_view(const struct pldk_dtensor *view, const char *op)
 		return pldk__fail(-EDOM, "%s: a tensor of one's own memory was passed where a view of a window is wanted: see pldk_view()",
 				  op);
 	if (view->magic != PLDK__MAGIC_DTENSOR || !view->window || view->ndim < 1 || view->ndim > PLDK_MAX_DIMS)
-		return pldk__fail(-EINVAL, "%s: not a view (magic %#x): make it with pldk_view()", op, view->magic);
+		return pldk__fail(-EDOM, "%s: not a view (magic %#x): make it with pldk_view()", op, view->magic);
 	if (view->window->magic == PLDK__MAGIC_DEAD || view->generation != view->window->generation)
 		return pldk__fail(-ESTALE, "rank %u: %s: window %u of this view (generation %u) was destroyed",
 				  view->window->domain->rank, op, view->window->id, view->generation);

@@ -482,7 +482,9 @@ static void explain_late(struct pldk__text *text, struct pldk_domain *domain, co
 	if (!nlate) {
 		/* Nothing says who it should be: then all that may notify. */
 		for (rank = 0; rank < domain->nranks; rank++) {
-			named[rank] = rank != domain->rank;
+			named[rank] = rank != domain->rank &&
+				      pldk__load_acquire(&pldk__member_of(domain->pd->status, rank)->state) <
+					      PLD_MEMBER_FINALISED;
 			nlate += named[rank];
 		}
 		if (!nlate)
@@ -508,6 +510,7 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 			     struct pldk__text *text)
 {
 	struct pld_ledger_entry entries[LATE_MAX];
+	uint32_t in_collective = 0;
 	uint32_t n = LATE_MAX;
 	char buf[80];
 	uint32_t i;
@@ -523,6 +526,7 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 		if (is_ours)
 			pldk__text_add(text, " (pid %u)", pldk__pid_of(domain, e->rank));
 		if (e->window_id == PLD_WINDOW_ID_SYSTEM + PLDK__SYSTEM_EPOCHS) {
+			in_collective++;
 			pldk__text_add(text, " waits in call %" PRId64 " of its domain for rank %u", (int64_t)e->expected >> 16,
 				       e->from);
 		} else {
@@ -539,7 +543,10 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 	}
 	if (n > LATE_MAX)
 		pldk__text_add(text, "; and %u more", n - LATE_MAX);
-	pldk__text_add(text, ". Notify first, then wait");
+	if (!in_collective)
+		pldk__text_add(text, ". Notify first, then wait");
+	else if (in_collective < n)
+		pldk__text_add(text, ". A call of the collective is missing on the rank that waits for a cell, or its notify");
 }
 
 static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err, uint64_t took_ns, const char *op)
@@ -575,7 +582,11 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 	}
 	switch (err) {
 	case -ETIMEDOUT:
-		pldk__text_add(&text, ": timed out after %.3f s", (double)took_ns / 1e9);
+		if (took_ns < 1000000)
+			pldk__text_add(&text, ": timed out after %" PRIu64 " ns (timeouts are nanoseconds: PLDK_MS(n), PLDK_SEC(n))",
+				       took_ns);
+		else
+			pldk__text_add(&text, ": timed out after %.3f s", (double)took_ns / 1e9);
 		explain_late(&text, domain, wait);
 		break;
 	case -EOWNERDEAD:
@@ -586,8 +597,15 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 			break;
 		}
 		member = pldk__member_of(domain->pd->status, wait->out_rank);
-		pldk__text_add(&text, ": rank %u (pid %u) %s", wait->out_rank, pldk__pid_of(domain, wait->out_rank),
-			       pldk__member_how(member, how, sizeof(how)));
+		if (err == -ESHUTDOWN && pred->from == PLD_RANK_ANY)
+			pldk__text_add(&text, ": all who could notify have finalised, rank %u (pid %u) too", wait->out_rank,
+				       pldk__pid_of(domain, wait->out_rank));
+		else if (!pldk__pid_of(domain, wait->out_rank))
+			pldk__text_add(&text, ": rank %u %s, before it joined", wait->out_rank,
+				       pldk__member_how(member, how, sizeof(how)));
+		else
+			pldk__text_add(&text, ": rank %u (pid %u) %s", wait->out_rank, pldk__pid_of(domain, wait->out_rank),
+				       pldk__member_how(member, how, sizeof(how)));
 		break;
 	case -EINTR:
 		pldk__text_add(&text, ": a POSIX signal handler ran; call again to go on waiting");

@@ -471,7 +471,23 @@ TEST_F(wait, the_ledger_shows_who_waits_for_what)
 	EXPECT_EQ(2, e[0].npreds);
 	EXPECT_EQ(1, e[0].last_notifier);
 	EXPECT_EQ(a.w.deadline_ns, e[0].deadline_ns);
+	EXPECT_EQ(pld_fdinfo(self->dom, "domain"), e[0].domain_id);
+	EXPECT_EQ(getpid(), e[0].pid);
+	EXPECT_EQ(self->c.out_generation, e[0].generation);
 	EXPECT_EQ(POISON32, e[1].rank);
+	/* A reader in a pid namespace of its own does not see the process. */
+	if (!geteuid() && !unshare(CLONE_NEWPID)) {
+		pid_t pid = fork(); /* pld_fork() looks for its parent, which is not visible either */
+
+		if (!pid) {
+			alarm(60);
+			l.nentries = 4;
+			PLD_CHILD_CHECK(!pld_ioctl(self->dom, PLD_IOC_LEDGER, &l) && l.nentries == 1);
+			PLD_CHILD_CHECK(!e[0].pid && !e[0].tid && e[0].cell == 17);
+			_exit(0);
+		}
+		EXPECT_CHILD_OK(pid);
+	}
 	l.entry_size = sizeof(e[0]) - 8;
 	EXPECT_EQ(-EINVAL, pld_ioctl(self->r1, PLD_IOC_LEDGER, &l));
 	EXPECT_EQ(0, pld_notify(self->r1, 1, 0, 17, PLD_NOTIFY_SET, 9));

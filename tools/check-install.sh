@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 69
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 prefix="$root/usr"
-make=(make --no-print-directory KMOD=0 "PREFIX=$prefix")
+make=(make --no-print-directory KMOD=0 "PREFIX=$prefix" "DKMSDIR=$prefix/src")
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 
@@ -93,9 +93,13 @@ dkms_source() {
 	make -C "$kdir" M="$src" clean >/dev/null 2>&1
 }
 
+# As a packager installs: DESTDIR in front of everything, the module's sources where dkms looks.
 destdir() {
+	local make=(make --no-print-directory KMOD=0 "PREFIX=$prefix") version
+	version=$(pkg-config --modversion libpldk)
 	"${make[@]}" install DESTDIR="$root/dest" >/dev/null || return 1
-	diff <(files "$prefix") <(files "$root/dest$prefix") || return 1
+	diff <(files "$prefix" | grep -v '^\./src/') <(files "$root/dest$prefix") || return 1
+	diff <(files "$prefix/src/pld-$version") <(files "$root/dest/usr/src/pld-$version") || return 1
 	# The text knows the final place, not DESTDIR.
 	! grep -rI "$root/dest" "$root/dest" || return 1
 	"${make[@]}" uninstall DESTDIR="$root/dest" >/dev/null || return 1

@@ -111,7 +111,8 @@ int launch_plan_make(struct launch_plan *plan, int nranks, const char *devices, 
 		if (listed < 0)
 			return -1;
 		if (nranks && nranks != listed)
-			return fail(plan, "%d ranks but %d devices", nranks, listed);
+			return fail(plan, "%d rank%s, but the list names %d device%s", nranks,
+				    nranks == 1 ? "" : "s", listed, listed == 1 ? "" : "s");
 		nranks = listed;
 	} else {
 		for (int r = 0; r < nranks; r++)
@@ -169,7 +170,13 @@ int launch_world(struct launch_plan *plan, const char *provider)
 	}
 	if (ret != -ENODEV && ret != -EPERM)
 		return fail(plan, "%s", pldk_last_error());
-	fail(plan, "%s", pldk_last_error());
+	/* How the device could be had is advice for those who ask for it. */
+	if (ret == -EPERM)
+		fail(plan, "/dev/pld may not be opened here; it is not needed");
+	else if (access("/dev/pld", F_OK))
+		fail(plan, "no /dev/pld: the module is not loaded; none is needed");
+	else
+		fail(plan, "/dev/pld has no module behind it; none is needed");
 	plan->provider = "shm";
 	return create(plan, "shm") < 0 ? fail(plan, "%s", pldk_last_error()) : 0;
 }

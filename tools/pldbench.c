@@ -36,7 +36,7 @@ struct bench_options {
 	bool has_touch;
 };
 
-enum { OPTION_TOUCH = 256 };
+enum { OPTION_TOUCH = 256, OPTION_VERSION };
 
 static const struct option_row rows[] = {
 	{ 'o', "ops", "OP,...", "what to measure (default: all)" },
@@ -46,6 +46,7 @@ static const struct option_row rows[] = {
 	{ 's', "seconds", "SECONDS", "time for each measurement (default: 0.2)" },
 	{ OPTION_TOUCH, "touch", NULL, "producers write and consumers read all data in each iteration" },
 	{ 'h', "help", NULL, "this text" },
+	{ OPTION_VERSION, "version", NULL, "the version" },
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -156,6 +157,9 @@ static int take_option(int key, const char *value, void *context)
 	case OPTION_TOUCH:
 		options->has_touch = true;
 		return 0;
+	case OPTION_VERSION:
+		printf("pldbench %s\n", pldk_version());
+		exit(0);
 	default:
 		help();
 	}

@@ -8,7 +8,8 @@
 
 #include "options.h"
 
-#include <stdbool.h>
+#include <pldk.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define USAGE_ERROR 2
 
 static const struct option_row ps_rows[] = {
+	{ 'a', "all", NULL, "also worlds that nobody uses any more, and the library's own windows" },
 	{ 'j', "json", NULL, "one JSON document instead of tables" },
 	{ 'h', "help", NULL, "this text" },
 };
@@ -25,29 +27,35 @@ static const struct option_row ps_rows[] = {
 static void ps_help(void)
 {
 	printf("usage: pldctl ps [OPTION...]\n"
-	       "Lists domains, their ranks, windows and sleeping waiters, on both providers.\n\n");
+	       "Lists domains, their ranks, windows and sleeping waiters, on both providers.\n"
+	       "A world is in use while a rank of it is alive or waits.\n\n");
 	options_help(stdout, ps_rows, NPS_ROWS);
-	printf("\nWorlds of other users are for root only. JSON: {\"domains\": [...], \"hidden_processes\": N};\n"
-	       "a key whose value is not known is null.\n");
+	printf("\nWorlds of other users are for root only. JSON: {\"domains\": [...], \"unused_domains\": N,\n"
+	       "\"hidden_processes\": N}; a key whose value is not known is null.\n");
 }
 
 static int take_ps_option(int key, const char *value, void *context)
 {
+	struct pldctl_ps_options *options = context;
+
 	(void)value;
 	if (key == 'h') {
 		ps_help();
 		exit(0);
 	}
-	*(bool *)context = true;
+	if (key == 'a')
+		options->has_all = true;
+	else
+		options->is_json = true;
 	return 0;
 }
 
 static int ps(int argc, char **argv)
 {
 	struct world_list list = { 0 };
-	bool is_json = false;
+	struct pldctl_ps_options options = { 0 };
 	unsigned int hidden;
-	int first = options_parse("pldctl ps", ps_rows, NPS_ROWS, argc, argv, take_ps_option, &is_json), ret;
+	int first = options_parse("pldctl ps", ps_rows, NPS_ROWS, argc, argv, take_ps_option, &options), ret;
 
 	if (first < 0)
 		return USAGE_ERROR;
@@ -56,10 +64,10 @@ static int ps(int argc, char **argv)
 		return USAGE_ERROR;
 	}
 	ret = pldctl_scan(&list, &hidden);
-	if (ret == 0 && is_json)
-		ret = pldctl_ps_json(&list, hidden);
+	if (ret == 0 && options.is_json)
+		ret = pldctl_ps_json(&list, &options, hidden);
 	else if (ret == 0)
-		pldctl_ps_text(&list, hidden);
+		pldctl_ps_text(&list, &options, hidden);
 	world_free(&list);
 	if (ret < 0)
 		fprintf(stderr, "pldctl ps: %s\n", strerror(-ret));
@@ -74,6 +82,12 @@ static const struct {
 	{ "ps", ps, "list domains, ranks, windows and waiters" },
 };
 
+/* What may stand in place of a command. */
+static const struct option_row rows[] = {
+	{ 'h', "help", NULL, "this text" },
+	{ 256, "version", NULL, "the version" },
+};
+
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 int main(int argc, char **argv)
@@ -85,9 +99,14 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		printf("usage: pldctl COMMAND [OPTION...]\n\n");
 		for (size_t c = 0; c < NCOMMANDS; c++)
-			printf("  %-8s %s\n", commands[c].name, commands[c].help);
+			printf("  %-25s %s\n", commands[c].name, commands[c].help);
+		options_help(stdout, rows, sizeof(rows) / sizeof(rows[0]));
 		printf("\npldctl COMMAND --help tells more.\n"
 		       "Exit code: 0, 1 if the command failed, 2 for a wrong command line.\n");
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("pldctl %s\n", pldk_version());
 		return 0;
 	}
 	for (size_t c = 0; c < NCOMMANDS; c++)

@@ -5,6 +5,18 @@
 
 #include "world.h"
 
+#include <stdbool.h>
+
+/**
+ * struct pldctl_ps_options - what the command line said
+ * @has_all: show domains that nobody uses and the library's own windows, too
+ * @is_json: for programs
+ */
+struct pldctl_ps_options {
+	bool has_all;
+	bool is_json;
+};
+
 /**
  * pldctl_scan() - find every domain on this machine that this user may see
  * @list: filled
@@ -16,9 +28,9 @@
 int pldctl_scan(struct world_list *list, unsigned int *hidden);
 
 /** pldctl_ps_text() - print the list for people */
-void pldctl_ps_text(const struct world_list *list, unsigned int hidden);
+void pldctl_ps_text(const struct world_list *list, const struct pldctl_ps_options *options, unsigned int hidden);
 
 /** pldctl_ps_json() - print the list as one JSON document. Return: 0 or a negative errno */
-int pldctl_ps_json(const struct world_list *list, unsigned int hidden);
+int pldctl_ps_json(const struct world_list *list, const struct pldctl_ps_options *options, unsigned int hidden);
 
 #endif /* _PLDCTL_H */

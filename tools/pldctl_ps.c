@@ -3,12 +3,15 @@
 #include "pldctl.h"
 
 #include <linux/pld.h>
+#include <pldk.h>
 
 #include <errno.h>
 #include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <time.h>
+
+#define HOLDERS_MOST 8 /* that a line names */
 
 static uint64_t now_ns(void)
 {
@@ -25,9 +28,16 @@ static double seconds_since(uint64_t ns)
 	return now > ns ? (double)(now - ns) / 1e9 : 0;
 }
 
-static const char *kind_name(uint32_t kind)
+static const char *kind_name(const struct world_window *window)
 {
-	return kind == PLD_WINDOW_SIGNAL ? "signal" : "data";
+	if (world_is_library(window->id))
+		return "library";
+	return window->kind == PLD_WINDOW_SIGNAL ? "signal" : "data";
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
 }
 
 /* How many have not joined; the first few are named. */
@@ -75,6 +85,31 @@ static void print_head(const struct world_domain *domain)
 	printf("\n");
 }
 
+/* Who else has the world open, than the ranks that are listed anyway. */
+static void print_holders(const struct world_domain *domain)
+{
+	int named = 0;
+
+	for (size_t h = 0; domain->parent == ~0ull && h < domain->nholders; h++) {
+		const struct world_holder *holder = &domain->holders[h];
+		uint32_t r = 0;
+
+		while (r < domain->nranks &&
+		       (domain->ranks[r].state != PLD_MEMBER_ALIVE || domain->ranks[r].pid != holder->pid))
+			r++;
+		if (r < domain->nranks)
+			continue;
+		if (named++ == HOLDERS_MOST) {
+			printf(", ...");
+			break;
+		}
+		printf("%s pid %u (%s)", named == 1 ? "  held by" : ",", holder->pid,
+		       *holder->comm ? holder->comm : "?");
+	}
+	if (named)
+		printf("\n");
+}
+
 static void print_ranks(const struct world_domain *domain)
 {
 	printf("  %5s %-10s %8s %7s %4s %s\n", "RANK", "STATE", "PID", "DEVICE", "CPU", "END");
@@ -90,20 +125,30 @@ static void print_ranks(const struct world_domain *domain)
 	}
 }
 
-static void print_windows(const struct world_domain *domain)
+static bool is_shown(const struct world_window *window, const struct pldctl_ps_options *options)
 {
+	return options->has_all || !world_is_library(window->id);
+}
+
+static void print_windows(const struct world_domain *domain, const struct pldctl_ps_options *options)
+{
+	bool has_head = false;
+
 	if (!domain->has_details) {
-		printf("  %u windows, %llu bytes (no details: the domain file is open nowhere that may be read)\n",
-		       domain->window_count, (unsigned long long)domain->bytes);
+		printf("  %u window%s, %llu bytes (no details: the domain file is open nowhere that may be read)\n",
+		       domain->window_count, plural(domain->window_count), (unsigned long long)domain->bytes);
 		return;
 	}
-	if (!domain->nwindows)
-		return;
-	printf("  %6s %-6s %14s %7s %8s %10s\n", "WINDOW", "KIND", "BYTES/RANK", "OPENED", "CREATOR", "AGE");
 	for (size_t w = 0; w < domain->nwindows; w++) {
 		const struct world_window *window = &domain->windows[w];
 
-		printf("  %6u %-6s %14llu %7u ", window->id, kind_name(window->kind), (unsigned long long)window->bytes,
+		if (!is_shown(window, options))
+			continue;
+		if (!has_head)
+			printf("  %6s %-7s %14s %7s %8s %10s\n", "WINDOW", "KIND", "BYTES/RANK", "OPENED", "CREATOR",
+			       "AGE");
+		has_head = true;
+		printf("  %6u %-7s %14llu %7u ", window->id, kind_name(window), (unsigned long long)window->bytes,
 		       window->opened);
 		if (window->creator < domain->nranks)
 			printf("%8u ", window->creator);
@@ -124,8 +169,14 @@ static void print_waiters(const struct world_domain *domain)
 	       "FROM", "SINCE");
 	for (size_t w = 0; w < domain->nwaiters; w++) {
 		const struct world_waiter *waiter = &domain->waiters[w];
-		char what[48], from[16] = "any";
+		char what[80], from[16] = "any";
 
+		if (world_collective_call(waiter)) {
+			world_waiter_text(waiter, what, sizeof(what));
+			printf("  %6u %8u %-56s %9.1fs\n", waiter->rank, waiter->tid, what,
+			       seconds_since(waiter->since_ns));
+			continue;
+		}
 		snprintf(what, sizeof(what), "%s %lld", world_cmp_name(waiter->cmp), (long long)waiter->expected);
 		if (waiter->from != PLD_RANK_ANY)
 			snprintf(from, sizeof(from), "%u", waiter->from);
@@ -137,18 +188,28 @@ static void print_waiters(const struct world_domain *domain)
 	}
 }
 
-void pldctl_ps_text(const struct world_list *list, unsigned int hidden)
+void pldctl_ps_text(const struct world_list *list, const struct pldctl_ps_options *options, unsigned int hidden)
 {
+	size_t unused = 0;
+
 	for (size_t d = 0; d < list->ndomains; d++) {
+		if (!options->has_all && !world_is_in_use(&list->domains[d])) {
+			unused++;
+			continue;
+		}
 		print_head(&list->domains[d]);
+		print_holders(&list->domains[d]);
 		print_ranks(&list->domains[d]);
-		print_windows(&list->domains[d]);
+		print_windows(&list->domains[d], options);
 		print_waiters(&list->domains[d]);
 	}
-	if (!list->ndomains)
-		printf("no domains\n");
+	if (unused == list->ndomains)
+		printf("no domains%s\n", unused ? " in use" : "");
+	if (unused)
+		printf("%zu domain%s without a living rank: see --all\n", unused, plural(unused));
 	if (hidden)
-		printf("%u processes of other users were not looked at; root sees them\n", hidden);
+		printf("%u process%s of other users %s not looked at; root sees them\n", hidden,
+		       hidden == 1 ? "" : "es", hidden == 1 ? "was" : "were");
 }
 
 /* A number, or null where it is not known. */
@@ -172,16 +233,18 @@ static json_t *json_ranks(const struct world_domain *domain)
 	return array;
 }
 
-static json_t *json_windows(const struct world_domain *domain)
+static json_t *json_windows(const struct world_domain *domain, const struct pldctl_ps_options *options)
 {
 	json_t *array = json_array();
 
 	for (size_t w = 0; w < domain->nwindows; w++) {
 		const struct world_window *window = &domain->windows[w];
 
+		if (!is_shown(window, options))
+			continue;
 		json_array_append_new(
 			array,
-			json_pack("{si ss sI si si so so so}", "id", (int)window->id, "kind", kind_name(window->kind),
+			json_pack("{si ss sI si si so so so}", "id", (int)window->id, "kind", kind_name(window),
 				  "bytes", (json_int_t)window->bytes, "opened", (int)window->opened, "generation",
 				  (int)window->generation, "page_bytes",
 				  known(window->page_bytes, window->page_bytes != 0), "creator",
@@ -197,14 +260,17 @@ static json_t *json_waiters(const struct world_domain *domain)
 
 	for (size_t w = 0; w < domain->nwaiters; w++) {
 		const struct world_waiter *waiter = &domain->waiters[w];
+		uint64_t call = world_collective_call(waiter);
 
 		json_array_append_new(array,
-				      json_pack("{si si si si ss sI sI so si sf}", "rank", (int)waiter->rank, "tid",
+				      json_pack("{si si si si ss sI sI so si sf so ss?}", "rank", (int)waiter->rank, "tid",
 						(int)waiter->tid, "window", (int)waiter->window, "cell",
 						(int)waiter->cell, "cmp", world_cmp_name(waiter->cmp), "expected",
 						(json_int_t)waiter->expected, "seen", (json_int_t)waiter->seen, "from",
 						known(waiter->from, waiter->from != PLD_RANK_ANY), "npreds",
-						(int)waiter->npreds, "seconds", seconds_since(waiter->since_ns)));
+						(int)waiter->npreds, "seconds", seconds_since(waiter->since_ns), "call",
+						known((json_int_t)call, call != 0), "op",
+						waiter->op ? pldk_event_name(waiter->op) : NULL));
 	}
 	return array;
 }
@@ -219,9 +285,22 @@ static json_t *json_missing(const struct world_domain *domain)
 	return array;
 }
 
-static json_t *json_domain(const struct world_domain *domain)
+static json_t *json_holders(const struct world_domain *domain)
 {
-	return json_pack("{ss sI sI so sI sI si si so si si so so so si sI sb so so so}", "provider", domain->provider,
+	json_t *array = json_array();
+
+	for (size_t h = 0; h < domain->nholders; h++) {
+		json_t *comm = json_string(domain->holders[h].comm); /* NULL if it is no UTF-8 */
+
+		json_array_append_new(array, json_pack("{si so}", "pid", (int)domain->holders[h].pid, "comm",
+						       comm ? comm : json_null()));
+	}
+	return array;
+}
+
+static json_t *json_domain(const struct world_domain *domain, const struct pldctl_ps_options *options)
+{
+	return json_pack("{ss sI sI so sI sI si si so si si so so so si sI sb so so so so}", "provider", domain->provider,
 			 "file", (json_int_t)domain->key, "id", (json_int_t)domain->id, "parent",
 			 known((json_int_t)domain->parent, domain->parent != ~0ull), "uid", (json_int_t)domain->uid,
 			 "pid", (json_int_t)domain->pid, "nranks", (int)domain->nranks, "joined", (int)domain->joined,
@@ -230,18 +309,22 @@ static json_t *json_domain(const struct world_domain *domain)
 			 "abort_code", known(domain->poison & ~PLD_POISON_SET, domain->poison != 0), "abort_rank",
 			 known(domain->poison_rank, domain->poison && domain->poison_rank != PLD_RANK_ANY),
 			 "window_count", (int)domain->window_count, "bytes", (json_int_t)domain->bytes, "has_details",
-			 domain->has_details, "ranks", json_ranks(domain), "windows", json_windows(domain), "waiters",
-			 json_waiters(domain));
+			 domain->has_details, "ranks", json_ranks(domain), "windows", json_windows(domain, options),
+			 "waiters", json_waiters(domain), "holders", json_holders(domain));
 }
 
-int pldctl_ps_json(const struct world_list *list, unsigned int hidden)
+int pldctl_ps_json(const struct world_list *list, const struct pldctl_ps_options *options, unsigned int hidden)
 {
 	json_t *domains = json_array(), *root;
-	int ret;
+	int unused = 0, ret;
 
-	for (size_t d = 0; d < list->ndomains; d++)
-		json_array_append_new(domains, json_domain(&list->domains[d]));
-	root = json_pack("{so si}", "domains", domains, "hidden_processes", (int)hidden);
+	for (size_t d = 0; d < list->ndomains; d++) {
+		if (options->has_all || world_is_in_use(&list->domains[d]))
+			json_array_append_new(domains, json_domain(&list->domains[d], options));
+		else
+			unused++;
+	}
+	root = json_pack("{so si si}", "domains", domains, "unused_domains", unused, "hidden_processes", (int)hidden);
 	if (!root)
 		return -ENOMEM;
 	ret = json_dumpf(root, stdout, JSON_INDENT(2)) ? -EIO : 0;

@@ -20,7 +20,7 @@
 
 #define GRACE_NS 2000000000LL
 
-enum { OPTION_CHECK = 256, OPTION_NO_BIND, OPTION_NO_PREFIX, OPTION_GRACE, OPTION_HELP_ENV };
+enum { OPTION_CHECK = 256, OPTION_NO_BIND, OPTION_NO_PREFIX, OPTION_GRACE, OPTION_HELP_ENV, OPTION_VERSION };
 
 static const struct option_row rows[] = {
 	{ 'n', "ranks", "N", "how many ranks; required unless --device says it" },
@@ -36,6 +36,7 @@ static const struct option_row rows[] = {
 	{ 'q', "quiet", NULL, "say nothing but which rank failed first" },
 	{ 'h', "help", NULL, "this text" },
 	{ OPTION_HELP_ENV, "help-env", NULL, "the environment variables that ranks read" },
+	{ OPTION_VERSION, "version", NULL, "the version" },
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -114,6 +115,9 @@ static int take_option(int key, const char *value, void *context)
 		return 0;
 	case 'h':
 		help();
+	case OPTION_VERSION:
+		printf("pldrun %s\n", pldk_version());
+		exit(0);
 	default:
 		help_env();
 	}
@@ -171,7 +175,7 @@ int main(int argc, char **argv)
 		goto out_plan;
 	}
 	if (options.verbosity >= 0)
-		pldrun_sink_say(&err, "%d rank%s on provider %s: %s", job.plan.nranks, job.plan.nranks == 1 ? "" : "s",
+		pldrun_sink_say(&err, "%d rank%s on provider %s (%s)", job.plan.nranks, job.plan.nranks == 1 ? "" : "s",
 				job.plan.provider, job.plan.why);
 	pldrun_sink_write(&err);
 	pldrun_job_run(&job);

@@ -109,6 +109,10 @@ static void describe_state(const struct pldrun_job *job, int r, char *text, size
 			/* A rank of a subset is found by its process. */
 			if (domain->ranks[waiter->rank % domain->nranks].pid != world->ranks[r].pid)
 				continue;
+			if (world_collective_call(waiter)) {
+				world_waiter_text(waiter, text, room);
+				return;
+			}
 			snprintf(text, room, "waits: window %u cell %u %s %lld, seen %lld", waiter->window,
 				 waiter->cell, world_cmp_name(waiter->cmp), (long long)waiter->expected,
 				 (long long)waiter->seen);

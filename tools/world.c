@@ -2,8 +2,13 @@
 /* Worlds seen from outside: the lists and the names; see world.h. */
 #include "world.h"
 
-#include <linux/pld.h>
+#include "internal.h"
 
+#include <linux/pld.h>
+#include <pldk.h>
+
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +59,7 @@ void world_drop(struct world_list *list)
 	free(domain->ranks);
 	free(domain->windows);
 	free(domain->waiters);
+	free(domain->holders);
 }
 
 struct world_window *world_add_window(struct world_domain *domain)
@@ -72,6 +78,57 @@ struct world_waiter *world_add_waiter(struct world_domain *domain)
 
 	domain->waiters = array;
 	return waiter;
+}
+
+int world_add_holder(struct world_domain *domain, uint32_t pid)
+{
+	struct world_holder *holder;
+	void *array = domain->holders;
+	char path[64];
+	FILE *file;
+
+	for (size_t h = 0; h < domain->nholders; h++)
+		if (domain->holders[h].pid == pid)
+			return 0;
+	holder = append(&array, &domain->nholders, sizeof(*holder));
+	domain->holders = array;
+	if (!holder)
+		return -ENOMEM;
+	holder->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	file = fopen(path, "re");
+	if (file && fgets(holder->comm, sizeof(holder->comm), file))
+		holder->comm[strcspn(holder->comm, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	return 0;
+}
+
+int world_is_library(uint32_t window)
+{
+	return window >= PLD_WINDOW_ID_SYSTEM;
+}
+
+int world_is_in_use(const struct world_domain *domain)
+{
+	for (uint32_t r = 0; r < domain->nranks; r++)
+		if (domain->ranks[r].state == PLD_MEMBER_ALIVE)
+			return 1;
+	return domain->nwaiters > 0;
+}
+
+uint64_t world_collective_call(const struct world_waiter *waiter)
+{
+	if (waiter->window != PLD_WINDOW_ID_SYSTEM + PLDK__SYSTEM_EPOCHS)
+		return 0;
+	return (uint64_t)waiter->expected >> 16; /* see lib/rendezvous.c */
+}
+
+void world_waiter_text(const struct world_waiter *waiter, char *text, size_t room)
+{
+	snprintf(text, room, "inside %s (call %llu), waits for rank %u",
+		 waiter->op ? pldk_event_name(waiter->op) : "a collective",
+		 (unsigned long long)world_collective_call(waiter), waiter->from);
 }
 
 void world_free(struct world_list *list)

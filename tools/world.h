@@ -31,6 +31,8 @@ struct world_rank {
  * @opened: ranks that have it open
  * @creator: rank that made it, or PLD_RANK_ANY where that is not known
  * @created_ns: CLOCK_MONOTONIC, or 0 where that is not known
+ * @slabs: on shm, place of the first slab in the world file, and
+ * @stride: from one slab to the next
  */
 struct world_window {
 	uint32_t id;
@@ -42,6 +44,8 @@ struct world_window {
 	uint32_t opened;
 	uint32_t creator;
 	uint64_t created_ns;
+	uint64_t slabs;
+	uint64_t stride;
 };
 
 /**
@@ -50,6 +54,7 @@ struct world_window {
  * @seen: value of its cell now
  * @from: only rank that will notify it, or PLD_RANK_ANY
  * @npreds: predicates of the wait
+ * @op: PLDK_EV_* of the collective that it is in, or 0 where that is not known
  */
 struct world_waiter {
 	uint32_t rank;
@@ -62,6 +67,13 @@ struct world_waiter {
 	int64_t seen;
 	uint64_t since_ns;
 	uint32_t npreds;
+	uint32_t op;
+};
+
+/** struct world_holder - a process that has a domain open */
+struct world_holder {
+	uint32_t pid;
+	char comm[16];
 };
 
 /**
@@ -79,6 +91,7 @@ struct world_waiter {
  * @window_count: windows, also where @windows could not be read (the fdinfo of some files has no more than numbers)
  * @bytes: what they take, slabs of all ranks
  * @has_details: @windows and @waiters are complete
+ * @holders: the processes that have a file of it open, as far as they were looked at
  */
 struct world_domain {
 	const char *provider;
@@ -102,6 +115,8 @@ struct world_domain {
 	size_t nwindows;
 	struct world_waiter *waiters;
 	size_t nwaiters;
+	struct world_holder *holders;
+	size_t nholders;
 };
 
 /** struct world_list - domains; starts as zeroes */
@@ -127,6 +142,30 @@ struct world_window *world_add_window(struct world_domain *domain);
 
 /** world_add_waiter() - append an empty waiter. Return: NULL without memory */
 struct world_waiter *world_add_waiter(struct world_domain *domain);
+
+/** world_add_holder() - note that a process has the domain open, once. Return: 0, -ENOMEM */
+int world_add_holder(struct world_domain *domain, uint32_t pid);
+
+/** world_is_library() - does a window of this number belong to the library itself? */
+int world_is_library(uint32_t window);
+
+/** world_is_in_use() - is a rank alive, or does anybody wait? */
+int world_is_in_use(const struct world_domain *domain);
+
+/**
+ * world_collective_call() - in which call of its domain does a waiter wait for the other ranks?
+ *
+ * Return: the number of the call, from 1; 0 if it waits for a cell of the program.
+ */
+uint64_t world_collective_call(const struct world_waiter *waiter);
+
+/**
+ * world_waiter_text() - where a waiter of a collective is, in words
+ * @waiter: world_collective_call() is not 0
+ * @text: out: "inside allreduce (call 12), waits for rank 3"
+ * @room: of @text
+ */
+void world_waiter_text(const struct world_waiter *waiter, char *text, size_t room);
 
 /** world_free() - give everything back */
 void world_free(struct world_list *list);

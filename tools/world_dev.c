@@ -195,6 +195,8 @@ int world_read_dev(struct world_list *list, pid_t pid, int fd)
 	}
 	if (!ret && !info.domain)
 		ret = -EBADF;
+	if (!ret)
+		ret = world_add_holder(info.domain, (uint32_t)pid);
 	if (!ret) {
 		finish(&info);
 		if (list->ndomains > before && fstat(fileno(file), &stat) == 0) {

@@ -6,6 +6,7 @@
  */
 #include "world.h"
 
+#include "internal.h"
 #include "shm_layout.h"
 
 #include <errno.h>
@@ -86,6 +87,8 @@ static int read_window(struct world_domain *domain, int fd, uint64_t slot)
 	window->page_bytes = head.page_bytes;
 	window->creator = head.creator;
 	window->created_ns = head.created_ns;
+	window->slabs = head.slabs;
+	window->stride = head.stride;
 	domain->window_count++;
 	domain->bytes += head.stride * domain->nranks;
 	for (size_t w = 0; w < sizeof(head.open) / sizeof(head.open[0]); w++)
@@ -132,6 +135,23 @@ static bool holds(int64_t value, uint32_t cmp, int64_t expected)
 	}
 }
 
+/* What a rank does in a call of its domain, from its own call ledger. 0 if that says nothing. */
+static uint32_t op_of(const struct world_domain *domain, int fd, uint32_t rank, uint64_t call)
+{
+	struct pldk__call_entry entry;
+
+	for (size_t w = 0; w < domain->nwindows; w++) {
+		const struct world_window *window = &domain->windows[w];
+		uint64_t offset = window->slabs + rank * window->stride + offsetof(struct pldk__control, calls) +
+				  call % PLDK__CALLS * sizeof(entry);
+
+		if (window->id == PLD_WINDOW_ID_SYSTEM + PLDK__SYSTEM_CONTROL && rank < domain->nranks &&
+		    read_at(fd, offset, &entry, sizeof(entry)) && entry.seq == call)
+			return entry.call.op;
+	}
+	return 0;
+}
+
 /* One line of the ledger, if it is a wait in this domain. */
 static int read_waiter(struct world_domain *domain, int fd, uint64_t offset, const struct shm_line *line)
 {
@@ -160,6 +180,8 @@ static int read_waiter(struct world_domain *domain, int fd, uint64_t offset, con
 	waiter->seen = seen;
 	waiter->since_ns = line->since_ns;
 	waiter->npreds = line->npreds;
+	if (world_collective_call(waiter))
+		waiter->op = op_of(domain, fd, waiter->rank, world_collective_call(waiter));
 	return 0;
 }
 
