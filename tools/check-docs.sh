@@ -84,6 +84,26 @@ prototypes() {
 	done | nothing
 }
 
+# code FILE: source without comments, macros unexpanded.
+code() { "${CC:-gcc}" -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null; }
+
+# definitions: of structs and enums, each on a line, without white space.
+definitions() {
+	tr '\n' ' ' | grep -oE '(struct|enum) pldk_[a-z_]+ \{[^}]*\};' | sed 's/, *}/}/; s/[[:space:]]//g' | sort -u
+}
+
+# Structs and enums stand on a page with the fields, types and values of the headers.
+structures() {
+	local file
+	for file in include/pldk/*.h; do code "$file"; done | definitions >"$work/header"
+	[ -s "$work/header" ] || { echo "no definition was read from the headers"; return 1; }
+	for file in lib/man/*.[37]; do
+		awk '/^\.EX/ { on = 1; next } /^\.EE/ { on = 0 } on' "$file" >"$work/page.c"
+		code "$work/page.c"
+	done | definitions >"$work/page"
+	differ "include/pldk" "lib/man" "$work/header" "$work/page"
+}
+
 # Every errno that a header's comments name stands in ERRORS of one of its pages.
 errors() {
 	local header page name
@@ -229,6 +249,7 @@ tap_try "no page names a function that is not exported" pages_name_functions_onl
 tap_try "no function is on two pages" no_function_on_two_pages
 tap_try "pages of section 3 have the fixed headings" headings
 tap_try "prototypes in pages are those of the headers" prototypes
+tap_try "structs and enums in pages are those of the headers" structures
 tap_try "errnos that headers name are in ERRORS of the pages" errors
 tap_try "errnos on pages have a meaning in lib/errno.def" known_errors
 tap_try "error tables of lib/errno.def, pldk(7) and README are equal" same_tables errno errno_def ERRORS Errors

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		printf("usage: pldctl COMMAND [OPTION...]\n\n");
 		for (size_t c = 0; c < NCOMMANDS; c++)
-			printf("  %-25s %s\n", commands[c].name, commands[c].help);
+			printf("  %-26s %s\n", commands[c].name, commands[c].help);
 		options_help(stdout, rows, sizeof(rows) / sizeof(rows[0]));
 		printf("\npldctl COMMAND --help tells more.\n"
 		       "Exit code: 0, 1 if the command failed, 2 for a wrong command line.\n");
