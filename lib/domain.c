@@ -375,8 +375,10 @@ void pldk__domain_free(struct pldk_domain *domain, bool finalised)
 
 static int check_domain(const struct pldk_domain *domain, const char *op)
 {
-	if (pldk__likely(domain && domain->magic == PLDK__MAGIC_DOMAIN))
-		return 0;
+	if (pldk__likely(domain && domain->magic == PLDK__MAGIC_DOMAIN)) {
+		/* A forked child has the handle but not the mappings behind it. */
+		return pldk__load_relaxed(&domain->gate) & PLDK__GATE_FORKED ? pldk__enter_refused(domain) : 0;
+	}
 	return pldk__fail(-EINVAL, "%s: %s", op, domain ? "not a domain: closed, or never one" : "domain is NULL");
 }
 
@@ -629,6 +631,12 @@ int pldk__fail_poison(struct pldk_domain *domain, const char *op)
 	if (rank < domain->nranks)
 		return pldk__fail(-ECANCELED, "rank %u: %s: aborted by rank %u (pid %u), code %u", domain->rank, op, rank,
 				  pldk__pid_of(domain, rank), code);
+	/* A subset inherits its parents' poison; who gave it may be no member here. */
+	status = domain->world->pd->status;
+	rank = pldk__load_acquire(&status->poison) ? pldk__load_relaxed(&status->poison_rank) : PLD_RANK_ANY;
+	if (rank < domain->world->nranks)
+		return pldk__fail(-ECANCELED, "rank %u: %s: aborted by rank %u of the world (pid %u), code %u", domain->rank, op,
+				  rank, pldk__pid_of(domain->world, rank), code);
 	return pldk__fail(-ECANCELED, "rank %u: %s: aborted from outside (the launcher), code %u", domain->rank, op, code);
 }
 

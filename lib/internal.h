@@ -346,7 +346,6 @@ enum pldk__system {
 	PLDK__SYSTEM_CONTROL = 1,  /* rank header and call ledger, owner writes */
 	PLDK__SYSTEM_EPOCHS = 2,   /* cells of the rendezvous */
 	PLDK__SYSTEM_COLL = 3,	   /* staging memory of the collectives (coll.c) */
-	PLDK__SYSTEM_COLL_CELLS = 4,
 	PLDK__SYSTEM_RINGS = 8 /* .. 15: more rings, on demand */
 };
 

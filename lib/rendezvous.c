@@ -440,7 +440,7 @@ static int compare_ledgers(struct pldk_domain *domain, const struct pldk__call *
 	uint32_t i;
 
 	if (!entries || !group)
-		ret = pldk__fail(-EPROTO, "rank %u: %s: the ranks disagree, and there is no memory to tell how", domain->rank,
+		ret = pldk__fail(-ENOMEM, "rank %u: %s: no memory to compare what the ranks said", domain->rank,
 				 pldk_event_name(call->op));
 	for (i = 0; i < domain->nranks && !ret; i++) {
 		ret = pldk__control_read(domain, i, offset, &entries[i], sizeof(*entries));

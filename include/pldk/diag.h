@@ -65,7 +65,6 @@ enum pldk_event_op {
 
 #define PLDK_EVENT_DONE_AT_ONCE (1u << 0)
 #define PLDK_EVENT_FAILED (1u << 1)
-#define PLDK_EVENT_IN_COLL (1u << 2)
 #define PLDK_EVENT_NB (1u << 3)
 #define PLDK_EVENT_SELF (1u << 4)
 
