@@ -21,7 +21,7 @@
  *
  *	rank:	device:	state:	pid:	opened:
  *
- * (opened: windows that this rank has open), and a domain file and the rank files of a subset, which has no domain file,
+ * (opened: windows that this rank has open), and a domain file and the rank files of a subset (it has no domain file)
  *
  *	member.<r>:	<state> pid=<pid> device=<id> cpu=<n> node=<n> status=<n> run=<letter or -> waiters=<n>
  *	wait:	rank=<r> tid=<t> window=<id> cell=<n> cmp=<n> expected=<n> value=<n> from=<r or -1>

@@ -17,8 +17,9 @@
  *
  * Interrupted calls (-ETIMEDOUT, -EINTR, -EAGAIN, any error that leaves a rendezvous open). The chunk was announced and
  * others may be reading it already; the chunks before it are done. The place is kept, and the same call (operation,
- * arguments, buffers) made again goes on there, without looking at the announced part of its input again: so nobody can
- * get a mixture of two inputs. Any other collective first completes the open rendezvous (before it touches a slot: a
+ * arguments, buffers) made again goes on there, without looking at the announced part of its input again: so all ranks
+ * combine the same bytes. (Who fills the input anew in between gives the later chunks other data than the first ones:
+ * coll.h says not to.) Any other collective first completes the open rendezvous (before it touches a slot: a
  * rank that has not announced it may still be reading the other one) and gives the rest up: if the others are not at
  * their last chunk, they and this rank get -EPROTO at the next rendezvous. Wrong data is not among the outcomes.
  */
@@ -291,20 +292,18 @@ int pldk__coll_take(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t l
 }
 
 /**
- * pldk__coll_view() - make everybody's current chunk readable
- * @own: own chunk, wherever it lies
+ * pldk__coll_view() - make everybody's current chunk readable, the own one as it was announced
+ *
+ * The own chunk too is taken from its slot: after an interruption the user's input may have changed, and all ranks must
+ * combine the same bytes.
  *
  * Return: 0 and staging->sources is filled, or an error of the provider's far_get().
  */
-int pldk__coll_view(struct pldk__coll *coll, const void *own, uint64_t len)
+int pldk__coll_view(struct pldk__coll *coll, uint64_t len)
 {
 	struct pldk__staging *staging = coll->staging;
 
 	for (uint32_t rank = 0; rank < coll->domain->nranks; rank++) {
-		if (rank == coll->domain->rank) {
-			staging->sources[rank] = own;
-			continue;
-		}
 		staging->sources[rank] = slot_at(coll, rank);
 		if (pldk__unlikely(!staging->sources[rank])) {
 			char *to = staging->scratch + (size_t)rank * PLDK__COLL_SLOT;

@@ -70,7 +70,7 @@ int pldk__coll_meet(struct pldk__coll *coll);
 /* Copy another rank's chunk. */
 int pldk__coll_take(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t len);
 /* Pointers to everybody's chunk in staging->sources; own is the own one's. */
-int pldk__coll_view(struct pldk__coll *coll, const void *own, uint64_t len);
+int pldk__coll_view(struct pldk__coll *coll, uint64_t len);
 /* The chunk is done: on to the next. */
 void pldk__coll_next(struct pldk__coll *coll, uint64_t len);
 

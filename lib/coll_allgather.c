@@ -19,6 +19,8 @@ static int check(const struct pldk_domain *domain, const void *input, const void
 		return ret;
 	if (!input || !output)
 		return pldk__fail(-EINVAL, "%s: %s is NULL but count is %zu", name, input ? "output" : "input", count);
+	if (output == PLDK_IN_PLACE)
+		return pldk__fail(-EINVAL, "%s: output is PLDK_IN_PLACE: only the input can be", name);
 	own_row = (const char *)output + domain->rank * *out_len;
 	if (input == PLDK_IN_PLACE || input == own_row)
 		return 0;

@@ -40,6 +40,8 @@ static int check(const void *input, const void *output, size_t count, enum pldk_
 		return ret;
 	if (!input || !output)
 		return pldk__fail(-EINVAL, "%s: %s is NULL but count is %zu", name, input ? "output" : "input", count);
+	if (output == PLDK_IN_PLACE)
+		return pldk__fail(-EINVAL, "%s: output is PLDK_IN_PLACE: only the input can be", name);
 	if (input == PLDK_IN_PLACE || input == output)
 		return 0;
 	if (pldk__coll_overlap(input, *out_len, output, *out_len))
@@ -86,7 +88,7 @@ int pldk_allreduce_at(struct pldk_site *site, struct pldk_domain *domain, const 
 		if (pldk__unlikely(domain->nranks == 1)) {
 			memmove(to, from, n);
 		} else {
-			ret = pldk__coll_view(&coll, from, n);
+			ret = pldk__coll_view(&coll, n);
 			if (pldk__unlikely(ret))
 				break;
 			pldk__reduce(to, coll.staging->sources, domain->nranks, n / elem_size, dtype, op);

@@ -26,6 +26,8 @@ int pldk_broadcast_at(struct pldk_site *site, struct pldk_domain *domain, void *
 		return ret;
 	if (count && !buffer)
 		return pldk__fail(-EINVAL, "%s: buffer is NULL but count is %zu", name, count);
+	if (count && buffer == PLDK_IN_PLACE)
+		return pldk__fail(-EINVAL, "%s: buffer is PLDK_IN_PLACE: a broadcast has one buffer, pass it", name);
 	if (domain && (root < 0 || root >= pldk_size(domain)))
 		return pldk__fail(-EINVAL, "%s: root %d is not in 0..%d", name, root, pldk_size(domain) - 1);
 	coll.input = buffer;

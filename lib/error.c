@@ -222,7 +222,7 @@ const char *pldk_last_error(void)
  */
 const char *pldk_strerror(int err)
 {
-	switch (err < 0 ? -err : err) {
+	switch (err < 0 ? -(unsigned int)err : (unsigned int)err) {
 	case 0:
 		return "success";
 #define PLDK_ERRNO(name, meaning)                                                                                      \

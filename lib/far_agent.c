@@ -12,6 +12,7 @@
  * only to the sole opener: no pid, no count that a kill -9 could leave wrong.
  */
 #include "far.h"
+#include "transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,12 +32,14 @@
 #define BUFFER (4 * (size_t)FAR_PIECE)
 #define TURN_BYTES (2 * (size_t)FAR_PIECE) /* of one rank, then the next */
 #define ALONE_MS 200 /* between two questions whether the world has ended */
+#define HELLO_NS UINT64_C(5000000000) /* for a rank to say who it is */
 #define VIEWS 64u
 #define WINDOWS 256u
 
 struct lane {
 	int fd;
 	uint32_t world_rank; /* PLD_RANK_ANY before the hello */
+	uint64_t since; /* when it was accepted */
 	size_t have; /* bytes in buffer */
 	char *buffer;
 };
@@ -55,6 +58,7 @@ static struct {
 	struct shm_view root;
 	char *far;
 	uint32_t nlanes;
+	uint32_t nwelcome; /* of them */
 	struct lane lanes[PLD_MAX_RANKS];
 	struct pollfd polls[PLD_MAX_RANKS + 1];
 	struct shm_view views[VIEWS];
@@ -140,37 +144,6 @@ static struct window *window_of(const struct shm_view *view, const struct far_ms
 	return win;
 }
 
-static int64_t rmw64(int64_t *p, const struct far_msg *msg)
-{
-	int64_t old = msg->expected;
-
-	switch (msg->kind) {
-	case PLDK__RMW_ADD:
-		return pldk__add_seq(p, msg->value) - msg->value;
-	case PLDK__RMW_SWAP:
-		return pldk__xchg_seq(p, msg->value);
-	default:
-		pldk__cas_seq(p, &old, msg->value);
-		return old;
-	}
-}
-
-static int32_t rmw32(int32_t *p, const struct far_msg *msg)
-{
-	int32_t value = (int32_t)msg->value;
-	int32_t old = (int32_t)msg->expected;
-
-	switch (msg->kind) {
-	case PLDK__RMW_ADD:
-		return (int32_t)((uint32_t)pldk__add_seq(p, value) - (uint32_t)value);
-	case PLDK__RMW_SWAP:
-		return pldk__xchg_seq(p, value);
-	default:
-		pldk__cas_seq(p, &old, value);
-		return old;
-	}
-}
-
 /* Does the element type fit the place and the length? */
 static bool is_aligned(const struct far_msg *msg)
 {
@@ -225,9 +198,10 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 		if (!is_aligned(msg) || msg->len != pldk_dtype_size((enum pldk_dtype)msg->what))
 			return -EINVAL;
 		if (msg->what == PLDK_INT64)
-			far->old = rmw64((int64_t *)(void *)at, msg);
+			far->old = pldk__rmw64((int64_t *)(void *)at, msg->kind, msg->value, msg->expected);
 		else if (msg->what == PLDK_INT32)
-			far->old = rmw32((int32_t *)(void *)at, msg);
+			far->old = pldk__rmw32((int32_t *)(void *)at, msg->kind, (int32_t)msg->value,
+					       (int32_t)msg->expected);
 		else
 			return -EINVAL;
 		return 0;
@@ -236,17 +210,24 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 	}
 }
 
+/* Whoever shares the network namespace can connect: see far_start.c. */
+static bool is_own_user(int fd, struct ucred *out_peer)
+{
+	socklen_t len = sizeof(*out_peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out_peer, &len) && out_peer->uid == geteuid();
+}
+
 /* A rank says who it is; the socket says which process that is, the world file which process may. */
 static bool welcome(struct lane *lane, const struct far_msg *msg)
 {
 	struct ucred peer;
-	socklen_t len = sizeof(peer);
 
-	if (msg->op != FAR_HELLO || msg->rank >= agent.root.nranks ||
-	    getsockopt(lane->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.uid != geteuid() ||
+	if (msg->op != FAR_HELLO || msg->rank >= agent.root.nranks || !is_own_user(lane->fd, &peer) ||
 	    SHM_CLAIM_PID(pldk__load_acquire(&agent.root.ranks[msg->rank].claim)) != (uint32_t)peer.pid)
 		return false;
 	lane->world_rank = msg->rank;
+	agent.nwelcome++;
 	pldk__store_release(&pldk__far_of(agent.far, msg->rank)->is_welcome, 1);
 	return true;
 }
@@ -279,7 +260,8 @@ static bool lane_work(struct lane *lane)
 		} else {
 			far = pldk__far_of(agent.far, lane->world_rank);
 			ret = carry_out(lane, &msg, lane->buffer + done + sizeof(msg));
-			if (ret) {
+			/* The first one stays until the rank has read it: far_lane.c doubts what came after it too. */
+			if (ret && !pldk__load_acquire(&far->refused)) {
 				far->refused_errno = ret;
 				pldk__store_release(&far->refused, msg.seq);
 			}
@@ -323,22 +305,52 @@ static void lane_end(uint32_t i)
 
 	close(lane->fd);
 	munmap(lane->buffer, BUFFER);
+	agent.nwelcome -= lane->world_rank != PLD_RANK_ANY;
 	*lane = agent.lanes[--agent.nlanes];
+}
+
+/* End the lanes that were accepted before a time and have not said hello. */
+static void strangers_end(uint64_t before)
+{
+	uint32_t i;
+
+	for (i = agent.nlanes; i-- > 0;)
+		if (agent.lanes[i].world_rank == PLD_RANK_ANY && agent.lanes[i].since < before)
+			lane_end(i);
+}
+
+static void oldest_stranger_end(void)
+{
+	uint64_t oldest = UINT64_MAX - 1;
+	uint32_t i;
+
+	for (i = 0; i < agent.nlanes; i++)
+		if (agent.lanes[i].world_rank == PLD_RANK_ANY && agent.lanes[i].since < oldest)
+			oldest = agent.lanes[i].since;
+	strangers_end(oldest + 1);
 }
 
 static void lane_accept(int listener)
 {
+	struct ucred peer;
 	struct lane *lane;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return;
+	if (!is_own_user(fd, &peer)) {
+		close(fd);
+		return;
+	}
+	/* As many places as ranks, each has one: if none is left, somebody is in here who is no rank. */
+	if (agent.nlanes == PLD_MAX_RANKS)
+		oldest_stranger_end();
 	if (agent.nlanes == PLD_MAX_RANKS) {
 		close(fd);
 		return;
 	}
 	lane = &agent.lanes[agent.nlanes];
-	*lane = (struct lane){ .fd = fd, .world_rank = PLD_RANK_ANY };
+	*lane = (struct lane){ .fd = fd, .world_rank = PLD_RANK_ANY, .since = pldk__now_ns() };
 	lane->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (lane->buffer == MAP_FAILED)
 		close(fd);
@@ -356,6 +368,8 @@ static bool is_alone(void)
 
 static void serve(int listener)
 {
+	uint64_t asked = 0;
+	uint64_t now;
 	uint32_t i;
 	int n;
 
@@ -363,15 +377,23 @@ static void serve(int listener)
 		agent.polls[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
 		for (i = 0; i < agent.nlanes; i++)
 			agent.polls[i + 1] = (struct pollfd){ .fd = agent.lanes[i].fd, .events = POLLIN };
-		n = poll(agent.polls, agent.nlanes + 1, agent.nlanes ? -1 : ALONE_MS);
-		if (!n && is_alone())
-			return;
+		n = poll(agent.polls, agent.nlanes + 1, agent.nlanes && agent.nlanes == agent.nwelcome ? -1 : ALONE_MS);
 		/* From the end: the one that takes an ended lane's place has had its turn. */
 		for (i = agent.nlanes; n > 0 && i-- > 0;)
 			if (agent.polls[i + 1].revents && !lane_turn(&agent.lanes[i]))
 				lane_end(i);
 		if (n > 0 && agent.polls[0].revents)
 			lane_accept(listener);
+		if (agent.nlanes && agent.nlanes == agent.nwelcome)
+			continue;
+		now = pldk__now_ns();
+		strangers_end(now - HELLO_NS);
+		/* A stranger does not keep it alive; a rank before its hello does: it has the world open. */
+		if (!agent.nwelcome && now - asked >= ALONE_MS * UINT64_C(1000000)) {
+			asked = now;
+			if (is_alone())
+				return;
+		}
 	}
 }
 

@@ -9,6 +9,7 @@
  * When the agent dies, its end of the socket closes: every later call fails with -EOWNERDEAD and names it.
  */
 #include "far.h"
+#include "transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,8 @@
 
 struct get {
 	uint64_t seq;
-	void *dst;
+	uint64_t first; /* seq of the first piece of the same far_get() */
+	void *dst; /* NULL: forgotten, its caller has been told of an error */
 	uint32_t len;
 	uint32_t at; /* in the bounce area */
 };
@@ -43,6 +45,9 @@ struct get {
  * @area, @area_bytes: mapping of the far area
  * @gets: those under way, @head the oldest of @ngets
  * @fill: where the next get goes in the bounce area
+ * @refused, @refused_upto: messages that the agent may have refused: the first was, the last had been sent when that
+ *	was read. 0 none
+ * @refused_errno: why
  */
 struct shm_lane {
 	pthread_mutex_t lock;
@@ -58,6 +63,9 @@ struct shm_lane {
 	uint32_t head;
 	uint32_t ngets;
 	uint32_t fill;
+	uint64_t refused;
+	uint64_t refused_upto;
+	int refused_errno;
 };
 
 static int fail_dead(const struct shm_lane *lane)
@@ -127,15 +135,72 @@ static int lane_wait(struct shm_lane *lane, uint64_t seq, uint64_t deadline_ns)
 	return ret;
 }
 
+/*
+ * The agent tells the first message that it refused, and the next one only after that was read: of those in between
+ * nothing is known, so they count as refused as well. The lock is held. True: there is a new one.
+ */
+static bool refused_read(struct shm_lane *lane)
+{
+	const uint64_t refused = pldk__load_acquire(&lane->far->refused);
+
+	if (pldk__likely(!refused))
+		return false;
+	if (!lane->refused)
+		lane->refused = refused;
+	lane->refused_errno = lane->far->refused_errno;
+	lane->refused_upto = pldk__load_relaxed(&lane->far->sent);
+	pldk__store_release(&lane->far->refused, 0);
+	return true;
+}
+
+static bool is_refused(const struct shm_lane *lane, uint64_t seq)
+{
+	return pldk__unlikely(lane->refused && seq >= lane->refused && seq <= lane->refused_upto);
+}
+
+/* Has a message that was carried out been refused? The lock is held. */
+static int check_refused(struct shm_lane *lane, uint64_t seq)
+{
+	refused_read(lane);
+	if (!is_refused(lane, seq))
+		return 0;
+	return pldk__fail(lane->refused_errno, "the agent of far peers refused it, or something shortly before it: %s",
+			  pldk_strerror(lane->refused_errno));
+}
+
+/* The bytes of a far_get() go nowhere: from now on its caller may do with the destination as it likes. Lock held. */
+static void gets_forget(struct shm_lane *lane, uint64_t first)
+{
+	uint32_t i;
+
+	for (i = 0; i < lane->ngets; i++)
+		if (lane->gets[(lane->head + i) % GETS].first == first)
+			lane->gets[(lane->head + i) % GETS].dst = NULL;
+}
+
+/* The same, for whoever knows only the last of its messages. */
+static void gets_forget_ticket(struct shm_lane *lane, uint64_t ticket)
+{
+	uint32_t i;
+
+	for (i = 0; i < lane->ngets; i++)
+		if (lane->gets[(lane->head + i) % GETS].seq == ticket) {
+			gets_forget(lane, lane->gets[(lane->head + i) % GETS].first);
+			return;
+		}
+}
+
 /* Bring home what has arrived. The lock is held. */
 static void gets_land(struct shm_lane *lane)
 {
 	const uint64_t executed = pldk__load_acquire(&lane->far->executed);
 
+	refused_read(lane);
 	while (lane->ngets && lane->gets[lane->head].seq <= executed) {
 		const struct get *g = &lane->gets[lane->head];
 
-		pldk__copy(g->dst, lane->bounce + g->at, g->len);
+		if (g->dst && !is_refused(lane, g->seq))
+			pldk__copy(g->dst, lane->bounce + g->at, g->len);
 		lane->head = (lane->head + 1) % GETS;
 		lane->ngets--;
 	}
@@ -272,6 +337,7 @@ int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	struct shm_pd *pd = pldk__shm_pd(base);
 	struct shm_lane *lane = pd->lane;
 	struct far_msg msg;
+	uint64_t first = 0;
 	size_t done = 0;
 	int ret;
 
@@ -288,9 +354,14 @@ int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 		if (!ret)
 			ret = lane_send(lane, &msg, NULL, 0);
 		if (!ret) {
-			lane->gets[(lane->head + lane->ngets++) % GETS] =
-				(struct get){ .seq = msg.seq, .dst = (char *)dst + done, .len = n, .at = at };
+			if (!first)
+				first = msg.seq;
+			lane->gets[(lane->head + lane->ngets++) % GETS] = (struct get){
+				.seq = msg.seq, .first = first, .dst = (char *)dst + done, .len = n, .at = at
+			};
 			lane->fill = at + n;
+		} else {
+			gets_forget(lane, first);
 		}
 		pthread_mutex_unlock(&lane->lock);
 		done += n;
@@ -319,17 +390,15 @@ int pldk__far_notify(struct pldk__pdomain *base, const struct pldk__map *map, ui
 	msg.what = op;
 	msg.value = value;
 	pthread_mutex_lock(&pd->lane->lock);
-	ret = lane_send(pd->lane, &msg, NULL, 0);
+	/* Nobody waits for a notify: that an earlier one was refused is told here. */
+	if (refused_read(pd->lane))
+		ret = pldk__fail(pd->lane->refused_errno,
+				 "the agent of far peers refused something that was sent before: %s",
+				 pldk_strerror(pd->lane->refused_errno));
+	else
+		ret = lane_send(pd->lane, &msg, NULL, 0);
 	pthread_mutex_unlock(&pd->lane->lock);
 	return ret;
-}
-
-static int check_refused(const struct shm_lane *lane, uint64_t seq)
-{
-	if (pldk__load_acquire(&lane->far->refused) != seq)
-		return 0;
-	return pldk__fail(lane->far->refused_errno, "the agent of far peers refused it: %s",
-			  pldk_strerror(lane->far->refused_errno));
 }
 
 /**
@@ -365,39 +434,49 @@ int pldk__far_rmw(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 
 /**
  * pldk__far_done() - see struct pldk_provider_ops
+ * @ticket: with PLDK__FAR_KEEP or without
  */
 int pldk__far_done(struct pldk__pdomain *base, uint32_t rank, uint64_t ticket, uint64_t deadline_ns)
 {
 	struct shm_lane *lane = pldk__shm_pd(base)->lane;
+	const bool is_kept = ticket & PLDK__FAR_KEEP;
 	int ret = 0;
 
 	(void)rank; /* one lane for all */
+	ticket &= ~PLDK__FAR_KEEP;
 	if (pldk__load_acquire(&lane->far->executed) < ticket) {
-		if (deadline_ns == PLD_DEADLINE_POLL)
-			return pldk__far_lane_check(lane) ? -EOWNERDEAD :
-							    pldk__fail(-EAGAIN, "still under way to a far rank");
-		ret = lane_wait(lane, ticket, deadline_ns);
+		if (deadline_ns != PLD_DEADLINE_POLL)
+			ret = lane_wait(lane, ticket, deadline_ns);
+		else if (pldk__far_lane_check(lane))
+			ret = -EOWNERDEAD;
+		else
+			return pldk__fail(-EAGAIN, "still under way to a far rank");
 	}
-	if (ret == -ETIMEDOUT)
+	if (ret == -ETIMEDOUT && is_kept)
 		return ret;
 	pthread_mutex_lock(&lane->lock);
-	/* Nothing comes from a dead agent any more, and the owners of these buffers will not wait again. */
-	if (ret)
-		lane->ngets = 0;
+	gets_land(lane);
+	if (!ret)
+		ret = check_refused(lane, ticket);
+	else if (ret == -ETIMEDOUT)
+		gets_forget_ticket(lane, ticket);
 	else
-		gets_land(lane);
+		lane->ngets = 0; /* nothing comes from a dead agent any more */
 	pthread_mutex_unlock(&lane->lock);
-	return ret ? ret : check_refused(lane, ticket);
+	return ret;
 }
 
 /**
- * pldk__far_lane_flush() - wait until everything sent has been carried out
+ * pldk__far_lane_flush() - wait until everything sent has been carried out, and bring home what that was
  *
  * Before a window is closed or a membership ends. Returns when the agent is dead.
  */
 void pldk__far_lane_flush(struct shm_lane *lane)
 {
 	lane_wait(lane, pldk__load_acquire(&lane->far->sent), PLD_DEADLINE_NEVER);
+	pthread_mutex_lock(&lane->lock);
+	gets_land(lane);
+	pthread_mutex_unlock(&lane->lock);
 }
 
 /**
@@ -469,6 +548,7 @@ int pldk__far_lane_open(struct shm_pd *pd)
 		goto err_close;
 	}
 	lane->far = pldk__far_of(lane->area, pd->base.rank);
+	pldk__store_release(&lane->far->refused, 0);
 	lane->bounce = lane->area + pldk__far_bounce(pd->base.nranks, pd->base.rank);
 	addr = pldk__far_address(header, &len);
 	if (connect(lane->fd, (struct sockaddr *)&addr, len)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * Starting the agent of far peers, and where it is found: an abstract socket with 128 random bits for a name, which
- * stand in the world file. Who has no descriptor of the world does not learn them.
+ * stand in the world file. The name keeps worlds apart, it keeps nobody out: /proc/net/unix shows it to all of the
+ * network namespace. Who may talk is decided by the agent: own user, and the process that holds the rank's claim.
  */
 #include "far.h"
 

@@ -18,14 +18,12 @@
  * @magic: MAGIC_HANDLE, or PLDK__MAGIC_DEAD once it was ended
  * @peer: whose lane
  * @ticket: on it; 0 complete
- * @is_get: own memory is still to be filled
  */
 struct pldk_handle {
 	uint32_t magic;
 	uint32_t peer;
 	uint64_t ticket;
 	struct pldk_domain *domain;
-	bool is_get;
 };
 
 static void end(struct pldk_handle *handle)
@@ -64,7 +62,6 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 	handle->peer = t->peer;
 	handle->ticket = ticket;
 	handle->domain = t->domain;
-	handle->is_get = t->is_get;
 	*out = handle;
 
 out_leave:
@@ -205,20 +202,13 @@ int pldk_handle_test_at(struct pldk_site *site, struct pldk_handle *handle)
 /**
  * pldk_handle_free() - forget a transfer; see rma.h
  *
- * A put needs nothing: its source is free and its lane knows it. A get still owes bytes to memory that the caller may
- * reuse at once, and nobody else would fetch them: they are waited for here.
+ * Nothing to wait for: a put's source is free, a get's bytes are brought home by whoever looks at the lane next, the
+ * flush at the latest. The lane knows the ticket.
  */
 void pldk_handle_free(struct pldk_handle *handle)
 {
-	struct pldk__thread *thread;
-
-	if (check_handle(handle, "handle_free"))
-		return;
-	if (handle->is_get && handle->ticket && !pldk__enter(handle->domain, &thread)) {
-		finish(handle, PLD_DEADLINE_NEVER);
-		pldk__leave(thread);
-	}
-	end(handle);
+	if (!check_handle(handle, "handle_free"))
+		end(handle);
 }
 
 /**

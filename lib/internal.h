@@ -415,7 +415,7 @@ struct pldk_domain {
 	uint64_t seq;		   /* rendezvous announced so far */
 	bool is_pending;	   /* number seq was announced but not completed */
 	struct pldk__call pending; /* what it is */
-	uint32_t next_id;	   /* where the search for a free window id begins: equal on all ranks */
+	uint64_t next_id;	   /* where the search for a free window id begins, see propose_id() */
 	struct pldk__pred *epoch_preds[2]; /* nranks - 1 each: even and odd numbers */
 
 	/* Under lock */

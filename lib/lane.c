@@ -127,7 +127,7 @@ int pldk__lane_done(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, u
 
 	if (pldk__load_acquire(&lanes->lane[rank].done) >= ticket)
 		return 0;
-	ret = domain->ops->far_done(domain->pd, rank, ticket, deadline_ns);
+	ret = domain->ops->far_done(domain->pd, rank, ticket | PLDK__FAR_KEEP, deadline_ns);
 	/* What died with its peer or carrier is told once, to whoever asks first; asking again would change nothing. */
 	if (!ret || ret == -EOWNERDEAD)
 		raise_to(&lanes->lane[rank].done, ticket);
@@ -141,7 +141,16 @@ int pldk__lane_done(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, u
  */
 int pldk__lane_drain(struct pldk__lanes *lanes, uint32_t rank, uint64_t deadline_ns)
 {
-	return pldk__lane_done(lanes, rank, pldk__load_acquire(&lanes->lane[rank].sent), deadline_ns);
+	const uint64_t sent = pldk__load_acquire(&lanes->lane[rank].sent);
+	int ret;
+
+	if (pldk__load_acquire(&lanes->lane[rank].told) >= sent)
+		return 0;
+	ret = pldk__lane_done(lanes, rank, sent, deadline_ns);
+	/* A failure is told to one drain, or nobody could be notified any more; handles ask for themselves. */
+	if (ret && ret != -EAGAIN && ret != -ETIMEDOUT && ret != -EINTR)
+		raise_to(&lanes->lane[rank].told, sent);
+	return ret;
 }
 
 /**

@@ -215,23 +215,17 @@ static void poison_one(const struct shm_view *view, uint32_t reason, uint32_t ra
 /* The subsets of a poisoned domain, and theirs. Who poisoned is known there only as one of its members. */
 static void poison_below(struct shm_world *world, uint64_t parent, uint32_t reason, uint32_t world_rank)
 {
-	uint64_t *buckets = (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS);
+	struct shm_walk walk = { 0 };
 	struct shm_view view;
-	uint64_t at;
-	uint32_t i;
 	int rank;
 
-	for (i = 0; i < SHM_NBUCKETS; i++) {
-		at = pldk__load_acquire(&buckets[i]);
-		while (at && !pldk__shm_view_map(world, at, &view)) {
-			if (view.dom->parent == parent) {
-				rank = pldk__shm_rank_of(&view, world_rank);
-				poison_one(&view, reason, rank < 0 ? PLD_RANK_ANY : (uint32_t)rank);
-				poison_below(world, view.dom->id, reason, world_rank);
-			}
-			at = view.dom->next;
-			pldk__shm_view_unmap(&view);
+	while (pldk__shm_walk(world, &walk, &view)) {
+		if (view.dom->parent == parent) {
+			rank = pldk__shm_rank_of(&view, world_rank);
+			poison_one(&view, reason, rank < 0 ? PLD_RANK_ANY : (uint32_t)rank);
+			poison_below(world, view.dom->id, reason, world_rank);
 		}
+		pldk__shm_view_unmap(&view);
 	}
 }
 
@@ -357,6 +351,7 @@ static int subset_find(struct shm_pd *parent, uint32_t key, const uint32_t *rank
 	uint64_t head;
 	uint64_t at;
 	uint32_t i;
+	bool found;
 	int ret;
 
 again:
@@ -369,9 +364,16 @@ again:
 			pldk__fail(ret, "no addresses (RLIMIT_AS, vm.max_map_count) to map a subset");
 			goto out;
 		}
-		if (out->dom->parent == parent->view.dom->id && out->dom->key == key)
+		found = out->dom->parent == parent->view.dom->id && out->dom->key == key;
+		at = pldk__load_relaxed(&out->dom->next);
+		pldk__fence_acquire();
+		if (pldk__load_relaxed(&out->dom->magic) != SHM_DOMAIN_MAGIC) {
+			pldk__shm_punch(world->fd, out->offset, SHM_PAGE); /* looking brought it back */
+			pldk__shm_view_unmap(out);
+			goto again;
+		}
+		if (found)
 			goto out;
-		at = out->dom->next;
 		pldk__shm_view_unmap(out);
 	}
 	if (!made) {

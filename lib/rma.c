@@ -131,7 +131,8 @@ static int move_box(const struct pldk__transfer *t, uint64_t *ticket)
  * Near: the bytes are there when it returns. Far: a put's source is free, a get's destination is filled when the
  * ticket is done.
  *
- * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved.
+ * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved, and no get's piece is under way:
+ * the caller may free the destination.
  */
 int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket)
 {
@@ -151,6 +152,9 @@ int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket)
 	if (pldk__unlikely(lanes != NULL)) {
 		pldk__lane_sent(lanes, t->peer, last);
 		*ticket = last;
+		/* The rows before the one that failed still owe their bytes. Ends if the carrier dies. */
+		if (ret && t->is_get)
+			(void)pldk__lane_done(lanes, t->peer, last, PLD_DEADLINE_NEVER);
 	}
 	return ret;
 }
@@ -285,32 +289,6 @@ int pldk_remote_store_at(struct pldk_site *site, const struct pldk_tensor *src, 
 	return record_and_move(&t, site, t.is_atomic ? PLDK_EV_ATOMIC : PLDK_EV_REMOTE_STORE);
 }
 
-static int64_t rmw32(int32_t *at, enum pldk__rmw kind, int32_t operand, int32_t expected)
-{
-	switch (kind) {
-	case PLDK__RMW_ADD:
-		return (int32_t)((uint32_t)pldk__add_seq(at, operand) - (uint32_t)operand);
-	case PLDK__RMW_SWAP:
-		return pldk__xchg_seq(at, operand);
-	default:
-		(void)pldk__cas_seq(at, &expected, operand);
-		return expected;
-	}
-}
-
-static int64_t rmw64(int64_t *at, enum pldk__rmw kind, int64_t operand, int64_t expected)
-{
-	switch (kind) {
-	case PLDK__RMW_ADD:
-		return (int64_t)((uint64_t)pldk__add_seq(at, operand) - (uint64_t)operand);
-	case PLDK__RMW_SWAP:
-		return pldk__xchg_seq(at, operand);
-	default:
-		(void)pldk__cas_seq(at, &expected, operand);
-		return expected;
-	}
-}
-
 static int rmw(struct pldk_site *site, const char *op, enum pldk__rmw kind, const struct pldk_dtensor *view, int peer,
 	       const int64_t *index, int64_t operand, int64_t expected, int64_t *out_old)
 {
@@ -336,9 +314,9 @@ static int rmw(struct pldk_site *site, const char *op, enum pldk__rmw kind, cons
 		ret = t.domain->ops->far_rmw(t.domain->pd, t.map, t.peer, t.remote, t.dtype, kind, operand, expected,
 					     &old);
 	else if (t.dtype == PLDK_INT32)
-		old = rmw32((int32_t *)(void *)(t.slab + t.remote), kind, (int32_t)operand, (int32_t)expected);
+		old = pldk__rmw32((int32_t *)(void *)(t.slab + t.remote), kind, (int32_t)operand, (int32_t)expected);
 	else
-		old = rmw64((int64_t *)(void *)(t.slab + t.remote), kind, operand, expected);
+		old = pldk__rmw64((int64_t *)(void *)(t.slab + t.remote), kind, operand, expected);
 	if (pldk__unlikely(ret))
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
 	else

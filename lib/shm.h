@@ -133,6 +133,18 @@ static inline bool pldk__shm_cmp(int64_t value, uint32_t cmp, int64_t expected)
 	}
 }
 
+/**
+ * struct shm_walk - a walk over the subset domains; zero at the begin
+ * @at: the next one of the chain
+ * @bucket: the next chain
+ * @steps: done in this chain
+ */
+struct shm_walk {
+	uint64_t at;
+	uint32_t bucket;
+	uint32_t steps;
+};
+
 /* shm_world.c */
 void *pldk__shm_mmap(int fd, uint64_t offset, uint64_t bytes);
 bool pldk__shm_is_world(int fd);
@@ -149,6 +161,7 @@ void pldk__shm_domain_unmake(int fd, uint64_t offset);
 int pldk__shm_view_map(struct shm_world *world, uint64_t offset, struct shm_view *out);
 void pldk__shm_view_unmap(struct shm_view *view);
 uint64_t *pldk__shm_bucket(struct shm_world *world, uint64_t parent, uint32_t key);
+bool pldk__shm_walk(struct shm_world *world, struct shm_walk *walk, struct shm_view *out);
 
 /* shm_member.c */
 struct shm_stat {

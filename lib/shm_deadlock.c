@@ -154,7 +154,8 @@ static bool wait_read(struct job *job, uint32_t index, struct seen *s)
 	uint32_t n;
 
 	s->gen = pldk__load_acquire(&line->gen);
-	if (!(s->gen & 1) || line->world_rank >= job->root.nranks || pldk__load_relaxed(&line->verdict))
+	if (!(s->gen & 1) || line->world_rank >= job->root.nranks ||
+	    SHM_VERDICT_GEN(pldk__load_relaxed(&line->verdict)) == s->gen)
 		return false;
 	s->line = line;
 	s->index = index;
@@ -176,7 +177,15 @@ static bool wait_read(struct job *job, uint32_t index, struct seen *s)
 /* What becomes of a predicate, as far as deaths and farewells go. */
 enum fate { MAY_COME, IS_SHUT, IS_DEAD };
 
-static enum fate fate_of(const struct shm_view *view, uint32_t rank, uint32_t from)
+/* How a membership ended. Who left the world has left its subsets, also those that have not been told yet. */
+static uint64_t end_of(const struct job *job, const struct shm_view *view, uint32_t rank)
+{
+	const uint64_t end = pldk__load_acquire(&view->ranks[rank].end);
+
+	return end ? end : pldk__load_acquire(&job->root.ranks[view->ranks[rank].world_rank].end);
+}
+
+static enum fate fate_of(const struct job *job, const struct shm_view *view, uint32_t rank, uint32_t from)
 {
 	enum fate fate = view->nranks == 1 ? MAY_COME : IS_SHUT;
 	struct shm_stat st;
@@ -184,11 +193,11 @@ static enum fate fate_of(const struct shm_view *view, uint32_t rank, uint32_t fr
 	uint32_t i;
 
 	if (from < view->nranks) {
-		end = pldk__load_acquire(&view->ranks[from].end);
+		end = end_of(job, view, from);
 		return !end ? MAY_COME : SHM_END_STATE(end) > PLD_MEMBER_FINALISED ? IS_DEAD : IS_SHUT;
 	}
 	for (i = 0; i < view->nranks; i++) {
-		end = pldk__load_acquire(&view->ranks[i].end);
+		end = end_of(job, view, i);
 		if (i != rank && SHM_END_STATE(end) > PLD_MEMBER_FINALISED)
 			return IS_DEAD;
 		if (i != rank && !end)
@@ -213,7 +222,7 @@ static bool ends_anyway(const struct job *job, const struct seen *s)
 	for (i = 0; i < s->npreds && s->counts; i++) {
 		if (pldk__shm_cmp(s->values[i], s->preds[i].cmp, s->preds[i].expected))
 			continue;
-		switch (fate_of(view, s->rank, s->preds[i].from)) {
+		switch (fate_of(job, view, s->rank, s->preds[i].from)) {
 		case IS_DEAD:
 			return true;
 		case IS_SHUT:
@@ -430,10 +439,20 @@ static void verdict_store(struct job *job, uint32_t domain, uint32_t number)
 	pldk__store_release(&v->number, number);
 }
 
+/* One verdict a wait. The word says which wait: a signal handler may end it now, and the line show the next one. */
+static bool condemn(const struct seen *s, uint32_t number)
+{
+	uint64_t old = pldk__load_acquire(&s->line->verdict);
+
+	while (SHM_VERDICT_GEN(old) != s->gen && pldk__load_seq(&s->line->gen) == s->gen)
+		if (pldk__cas_seq(&s->line->verdict, &old, SHM_VERDICT(s->gen, number)))
+			return true;
+	return false;
+}
+
 static void pronounce(struct job *job)
 {
 	uint32_t number;
-	uint32_t none;
 	uint32_t i;
 
 	do {
@@ -445,10 +464,7 @@ static void pronounce(struct job *job)
 	for (i = 0; i < job->nwaits; i++) {
 		struct seen *s = &job->waits[i];
 
-		s->counts = s->counts && !job->live[s->proc] && pldk__load_seq(&s->line->gen) == s->gen;
-		none = 0;
-		if (s->counts)
-			s->counts = pldk__cas_seq(&s->line->verdict, &none, number);
+		s->counts = s->counts && !job->live[s->proc] && condemn(s, number);
 	}
 	for (i = 0; i < job->nwaits; i++)
 		if (job->waits[i].counts)
@@ -488,7 +504,6 @@ void pldk__shm_deadlock(struct shm_pd *pd)
 		job.root.dom = NULL;
 	}
 	job_free(&job);
-	pldk__store_relaxed(&header->judged_ns, pldk__now_ns());
 	pldk__cas_seq(&header->judge, &claim, 0);
 }
 

@@ -28,7 +28,7 @@
 #define SHM_MAGIC 0x646c726f776b6470ull /* "pdkworld" */
 #define SHM_DOMAIN_MAGIC 0x69616d6f646b6470ull /* "pdkdomai" */
 #define SHM_WINDOW_MAGIC 0x6f646e69776b6470ull /* "pdkwindo" */
-#define SHM_VERSION 1u
+#define SHM_VERSION 2u
 
 #define SHM_PAGE 4096ull
 #define SHM_FILE_BYTES (1ull << 56)
@@ -66,11 +66,8 @@
  * @created_ns: CLOCK_MONOTONIC
  * @nranks: ranks of the world
  * @flags: SHM_F_*
- * @ledger_seq: incremented whenever a wait begins or ends to sleep
  * @judge: claim of the process that looks for deadlocks right now, or 0
  * @judge_ns: since when
- * @judged_seq: @ledger_seq of the last finished look
- * @judged_ns: when it finished
  * @next_domain: number for the next domain
  * @next_verdict: number of the newest verdict
  * @agent: claim of the agent of far peers, or 0
@@ -89,11 +86,8 @@ struct shm_header {
 	uint64_t created_ns;
 	uint32_t nranks;
 	uint32_t flags;
-	uint64_t ledger_seq;
 	uint64_t judge;
 	uint64_t judge_ns;
-	uint64_t judged_seq;
-	uint64_t judged_ns;
 	uint64_t next_domain;
 	uint32_t next_verdict;
 	uint32_t agent_state;
@@ -249,6 +243,9 @@ struct shm_window {
 };
 
 #define SHM_LINE_PREDS 120u
+#define SHM_VERDICT(gen, number) ((uint64_t)(gen) << 32 | (number))
+#define SHM_VERDICT_GEN(v) ((uint32_t)((v) >> 32))
+#define SHM_VERDICT_NUMBER(v) ((uint32_t)(v))
 
 /**
  * struct shm_pred - a predicate in the ledger
@@ -279,9 +276,9 @@ struct shm_pred {
  * @npreds: predicates of the wait; only SHM_LINE_PREDS are written
  * @flags: PLD_WAIT_F_*
  * @site: call site
- * @verdict: 0, or the verdict that said that this wait is hopeless
  * @since_ns: CLOCK_MONOTONIC when it began to sleep
  * @deadline_ns: or PLD_DEADLINE_NEVER
+ * @verdict: 0, or SHM_VERDICT: the wait of that @gen is hopeless, by the verdict of that number. Of another @gen: void
  * @preds: the predicates
  */
 struct shm_line {
@@ -294,10 +291,11 @@ struct shm_line {
 	uint32_t npreds;
 	uint32_t flags;
 	uint32_t site;
-	uint32_t verdict;
+	uint32_t reserved32;
 	uint64_t since_ns;
 	uint64_t deadline_ns;
-	uint64_t reserved[24];
+	uint64_t verdict;
+	uint64_t reserved[23];
 	struct shm_pred preds[SHM_LINE_PREDS];
 };
 

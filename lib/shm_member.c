@@ -258,10 +258,8 @@ int pldk__shm_rank_of(const struct shm_view *view, uint32_t world_rank)
  */
 void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_t state, int status)
 {
-	uint64_t *buckets = (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS);
+	struct shm_walk walk = { 0 };
 	struct shm_view view;
-	uint64_t at;
-	uint32_t i;
 	int rank;
 
 	/* The world first: who hears of it in a subset finds it true there. */
@@ -269,17 +267,13 @@ void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_
 		pldk__shm_member_end(&view, world_rank, state, status);
 		pldk__shm_view_unmap(&view);
 	}
-	for (i = 0; i < SHM_NBUCKETS; i++) {
-		at = pldk__load_acquire(&buckets[i]);
-		while (at && !pldk__shm_view_map(world, at, &view)) {
-			at = view.dom->next; /* read before it may be freed */
-			rank = pldk__shm_rank_of(&view, world_rank);
-			if (rank >= 0) {
-				pldk__shm_member_end(&view, (uint32_t)rank, state, status);
-				pldk__shm_domain_free(world, &view);
-			}
-			pldk__shm_view_unmap(&view);
+	while (pldk__shm_walk(world, &walk, &view)) {
+		rank = pldk__shm_rank_of(&view, world_rank);
+		if (rank >= 0) {
+			pldk__shm_member_end(&view, (uint32_t)rank, state, status);
+			pldk__shm_domain_free(world, &view);
 		}
+		pldk__shm_view_unmap(&view);
 	}
 }
 
@@ -293,6 +287,7 @@ void pldk__shm_process_end(struct shm_world *world, uint32_t world_rank, uint32_
 bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view)
 {
 	uint64_t head = view->offset;
+	uint64_t next;
 	struct shm_view root;
 	uint64_t *bucket;
 	bool used = false;
@@ -305,16 +300,20 @@ bool pldk__shm_domain_free(struct shm_world *world, struct shm_view *view)
 	pldk__shm_view_unmap(&root);
 	if (used)
 		return false;
+	/* Nobody is left to look after the windows of those who died here. */
+	for (i = 0; i < view->nranks; i++)
+		if (pldk__load_acquire(&view->ranks[i].reaper) != SHM_REAPED)
+			pldk__shm_windows_reap(view, i, i);
 	/*
 	 * Only the head of a chain can be taken out by one compare and swap; one behind it waits until it is the head.
 	 * Nobody can be about to join: a member that may come is in use above.
 	 */
 	bucket = pldk__shm_bucket(world, view->dom->parent, view->dom->key);
-	if (!pldk__cas_seq(bucket, &head, view->dom->next))
+	next = view->dom->next;
+	if (!pldk__cas_seq(bucket, &head, next))
 		return false;
-	head = view->dom->next;
 	pldk__shm_punch(world->fd, view->offset, view->bytes);
-	if (head && !pldk__shm_view_map(world, head, &root)) {
+	if (next && !pldk__shm_view_map(world, next, &root)) {
 		pldk__shm_domain_free(world, &root);
 		pldk__shm_view_unmap(&root);
 	}

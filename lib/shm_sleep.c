@@ -29,7 +29,13 @@
 
 #define SLICE_SOON_NS UINT64_C(10000000) /* ... and explained, if its launcher can */
 #define SLICE_NS UINT64_C(50000000) /* a death is noticed within 100 ms */
-#define SLICE_IDLE_NS UINT64_C(1100000000) /* an idle worker wakes less than once a second */
+
+/*
+ * Who may be idle (F_IDLE) looks at the peers as often as everybody for two seconds after the last ring of its bell: a
+ * death in the midst of work is noticed soon. Then it wakes less than once a second.
+ */
+#define IDLE_AFTER_NS UINT64_C(2000000000)
+#define SLICE_IDLE_NS UINT64_C(1100000000)
 
 /**
  * pldk__shm_line() - a line of the ledger. Touch it only if pldk__shm_line_reserved()
@@ -122,16 +128,14 @@ static struct shm_line *line_publish(struct shm_pd *pd, const struct pldk__wait 
 	}
 	pldk__store_relaxed(&line->verdict, 0);
 	pldk__add_seq(&line->gen, 1);
-	pldk__add_seq(&pd->view.world->header->ledger_seq, 1);
 	return line;
 }
 
-static void line_retract(struct shm_pd *pd, struct shm_line *line)
+static void line_retract(struct shm_line *line)
 {
 	if (!line)
 		return;
 	pldk__add_seq(&line->gen, 1);
-	pldk__add_seq(&pd->view.world->header->ledger_seq, 1);
 	pldk__store_release(&line->owner, 0);
 }
 
@@ -191,9 +195,10 @@ static bool needs_agent(const struct shm_pd *pd, const struct pldk__wait *wait)
 static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_line *line, struct shm_watch *watch)
 {
 	uint32_t *doorbell = &pd->view.ranks[pd->base.rank].doorbell;
-	const uint64_t slice = wait->flags & PLD_WAIT_F_IDLE ? SLICE_IDLE_NS : SLICE_NS;
+	uint32_t last_bell = pldk__load_relaxed(doorbell);
 	uint64_t now = pldk__now_ns();
-	uint64_t look = now + slice; /* at the peers */
+	uint64_t rung = now; /* when the bell was last seen to change */
+	uint64_t look = now + SLICE_NS; /* at the peers */
 	uint64_t judge = now + SLICE_NS; /* for a deadlock */
 	uint64_t pause = SLICE_NS;
 	bool interrupted = false;
@@ -202,14 +207,16 @@ static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_li
 	for (;;) {
 		const uint32_t bell = pldk__load_seq(doorbell);
 		struct timespec until;
+		uint64_t verdict;
 		uint64_t end;
 
 		pldk__fence_seq(); /* (A) before the values are read */
 		if (pldk__wait_holds(pd->base.rank, wait))
 			return 0;
 		/* Before deaths are judged: others who got the same verdict may have left by now. */
-		if (line && pldk__load_acquire(&line->verdict)) {
-			wait->out_verdict = line->verdict;
+		verdict = line ? pldk__load_acquire(&line->verdict) : 0;
+		if (verdict && SHM_VERDICT_GEN(verdict) == line->gen) {
+			wait->out_verdict = SHM_VERDICT_NUMBER(verdict);
 			return -EDEADLK;
 		}
 		ret = pldk__wait_judge(pd->base.status, pd->base.rank, wait);
@@ -220,14 +227,19 @@ static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_li
 		now = pldk__now_ns();
 		if (now >= wait->deadline_ns)
 			return -ETIMEDOUT;
+		if (bell != last_bell) {
+			last_bell = bell;
+			rung = now;
+		}
 		if (now >= look) {
 			const bool soon = pldk__shm_watch(pd, watch);
+			const bool idle = wait->flags & PLD_WAIT_F_IDLE && now - rung > IDLE_AFTER_NS;
 
 			if (needs_agent(pd, wait) && pldk__far_lane_check(pd->lane)) {
 				wait->out_rank = PLD_RANK_ANY; /* no rank: the sentence is the agent's */
 				return pldk__wait_holds(pd->base.rank, wait) ? 0 : -EOWNERDEAD;
 			}
-			look = now + (soon ? SLICE_SOON_NS : slice);
+			look = now + (soon ? SLICE_SOON_NS : idle ? SLICE_IDLE_NS : SLICE_NS);
 		}
 		if (now >= judge) {
 			pldk__shm_deadlock(pd);
@@ -264,7 +276,7 @@ int pldk__shm_sleep(struct pldk__pdomain *base, struct pldk__wait *wait, const s
 	ret = sleep_until(pd, wait, line, &watch);
 	pldk__shm_watch_end(&watch);
 	sleepers_add(pd, wait, (uint32_t)-1);
-	line_retract(pd, line);
+	line_retract(line);
 	errno = keep;
 	return ret;
 }

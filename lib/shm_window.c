@@ -78,31 +78,36 @@ static bool open_bit(struct shm_window *win, uint32_t rank, bool set)
 /*
  * Note a piece of the file that nobody sees, for the case that this rank dies now. One thread of a rank at a time has
  * the note; another one goes without: what it loses when killed in these microseconds comes back with the world.
+ *
+ * Return: start for pending_clear(), or 0.
  */
-static bool pending_set(const struct shm_view *view, uint32_t rank, uint64_t start, uint64_t end)
+static uint64_t pending_set(const struct shm_view *view, uint32_t rank, uint64_t start, uint64_t end)
 {
 	struct shm_rank *r = &view->ranks[rank];
 	uint64_t none = 0;
 
 	if (!pldk__cas_seq(&r->pending, &none, PENDING_BUSY))
-		return false;
+		return 0;
 	pldk__store_relaxed(&r->pending_end, end);
 	pldk__store_seq(&r->pending, start);
-	return true;
+	return start;
 }
 
-static void pending_clear(const struct shm_view *view, uint32_t rank, bool noted)
+static void pending_clear(const struct shm_view *view, uint32_t rank, uint64_t note)
 {
-	if (noted)
-		pldk__store_seq(&view->ranks[rank].pending, 0);
+	if (note)
+		pldk__cas_seq(&view->ranks[rank].pending, &note, 0);
 }
 
-/* Free the window if nobody who lives has it open. by: who does this. */
-static void free_unused(const struct shm_view *view, uint64_t *slot, uint64_t page, struct shm_window *win, uint32_t by)
+/*
+ * Free the window if nobody who lives has it open. Whoever comes too late to free it has touched a page that may have
+ * been punched before, and punches it again: file space is never reused, so nobody else can own it by now.
+ */
+static void free_unused(const struct shm_view *view, uint64_t *slot, uint64_t page, uint64_t end,
+			const struct shm_window *win, uint32_t by)
 {
-	const uint64_t end = win->end;
 	uint64_t word = pldk__load_seq(slot);
-	bool noted = pending_set(view, by, page, end);
+	uint64_t note = pending_set(view, by, page, end);
 
 	while (SHM_SLOT_PAGE(word) == page / SHM_PAGE && !is_open_by_any(view, win)) {
 		if (pldk__cas_seq(slot, &word, 0)) {
@@ -110,7 +115,9 @@ static void free_unused(const struct shm_view *view, uint64_t *slot, uint64_t pa
 			break;
 		}
 	}
-	pending_clear(view, by, noted);
+	if (SHM_SLOT_PAGE(pldk__load_seq(slot)) != page / SHM_PAGE)
+		pldk__shm_punch(view->world->fd, page, SHM_PAGE);
+	pending_clear(view, by, note);
 }
 
 /**
@@ -122,14 +129,20 @@ static void free_unused(const struct shm_view *view, uint64_t *slot, uint64_t pa
 void pldk__shm_window_drop(const struct shm_view *view, uint64_t page, uint32_t rank, uint32_t by)
 {
 	struct shm_window *win = page_map(view, page);
+	uint64_t end;
+	uint32_t id;
 
 	if (!win)
 		return; /* No addresses: the memory goes with the next drop, at the latest with the world. */
-	if (win->magic != SHM_WINDOW_MAGIC) {
+	/* Before the bit goes, because then it may be freed; a dead rank's bit protects nothing, so magic is read last. */
+	id = pldk__load_relaxed(&win->id);
+	end = pldk__load_relaxed(&win->end);
+	pldk__fence_acquire();
+	if (pldk__load_relaxed(&win->magic) != SHM_WINDOW_MAGIC) {
 		pldk__shm_punch(view->world->fd, page, SHM_PAGE); /* Freed already; looking brought a page back. */
 	} else {
 		open_bit(win, rank, false);
-		free_unused(view, &view->windows[win->id], page, win, by);
+		free_unused(view, &view->windows[id], page, end, win, by);
 	}
 	munmap(win, SHM_PAGE);
 }
@@ -142,19 +155,23 @@ void pldk__shm_window_drop(const struct shm_view *view, uint64_t page, uint32_t 
 void pldk__shm_windows_reap(const struct shm_view *view, uint32_t rank, uint32_t by)
 {
 	struct shm_rank *r = &view->ranks[rank];
-	const uint64_t pending = pldk__load_acquire(&r->pending);
+	uint64_t pending = pldk__load_acquire(&r->pending);
 	struct shm_window head;
 	uint64_t word;
+	uint64_t end;
 	uint32_t id;
 
-	if (pending > PENDING_BUSY && !pldk__shm_read(view->world->fd, &head, sizeof(head), pending)) {
+	/* The end is that of this note only while the note stands: somebody else may reap this rank, and note, meanwhile. */
+	end = pldk__load_acquire(&r->pending_end);
+	if (pending > PENDING_BUSY && pldk__load_acquire(&r->pending) == pending &&
+	    !pldk__shm_read(view->world->fd, &head, sizeof(head), pending)) {
 		/* Published: an ordinary window. Else nobody sees it: it was not yet published, or just taken out. */
 		bool seen = head.magic == SHM_WINDOW_MAGIC && head.id < SHM_NWINDOWS &&
 			    SHM_SLOT_PAGE(pldk__load_seq(&view->windows[head.id])) == pending / SHM_PAGE;
 
 		if (!seen)
-			pldk__shm_punch(view->world->fd, pending, r->pending_end - pending);
-		pldk__store_seq(&r->pending, 0);
+			pldk__shm_punch(view->world->fd, pending, end - pending);
+		pldk__cas_seq(&r->pending, &pending, 0);
 	}
 	for (id = 0; id < SHM_NWINDOWS; id++) {
 		const uint32_t page = id / (uint32_t)SHM_SLOTS_PER_PAGE;
@@ -274,7 +291,7 @@ static int create(struct shm_pd *pd, uint64_t *slot, const struct pldk__window_s
 	struct shm_window *win;
 	uint64_t page = 0;
 	uint64_t none = 0;
-	bool noted;
+	uint64_t note;
 	int ret;
 
 	ret = limit_check(pd, stride * view->nranks);
@@ -282,12 +299,12 @@ static int create(struct shm_pd *pd, uint64_t *slot, const struct pldk__window_s
 		ret = pldk__shm_alloc(view->world->header, total, &page);
 	if (ret)
 		return ret;
-	noted = pending_set(view, rank, page, page + total);
+	note = pending_set(view, rank, page, page + total);
 	ret = pldk__shm_reserve(view->world->fd, page, SHM_PAGE);
 	win = ret ? NULL : page_map(view, page);
 	if (!win) {
 		pldk__shm_punch(view->world->fd, page, SHM_PAGE);
-		pending_clear(view, rank, noted);
+		pending_clear(view, rank, note);
 		return ret ? pldk__fail(-ENOMEM, "no memory for one page more") : fail_map(-ENOMEM);
 	}
 	win->size = sizeof(*win);
@@ -313,10 +330,10 @@ static int create(struct shm_pd *pd, uint64_t *slot, const struct pldk__window_s
 	if (!pldk__cas_seq(slot, &none, SHM_SLOT(page / SHM_PAGE, 1))) {
 		munmap(win, SHM_PAGE);
 		pldk__shm_punch(view->world->fd, page, SHM_PAGE);
-		pending_clear(view, rank, noted);
+		pending_clear(view, rank, note);
 		return 1;
 	}
-	pending_clear(view, rank, noted);
+	pending_clear(view, rank, note);
 	*out_page = page;
 	*out_win = win;
 	return 0;

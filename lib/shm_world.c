@@ -19,6 +19,7 @@
 #include "shm.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define WALK_STEPS (UINT32_C(1) << 20) /* more than a chain ever takes, walked again or not */
 
 static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shm_world *worlds;
@@ -340,4 +341,38 @@ uint64_t *pldk__shm_bucket(struct shm_world *world, uint64_t parent, uint32_t ke
 	uint64_t hash = (parent << 32 ^ key) * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS) + (hash >> 32) % SHM_NBUCKETS;
+}
+
+/**
+ * pldk__shm_walk() - the next subset domain, mapped
+ *
+ * A domain may be freed meanwhile, and its place in the chain with it: then the chain is walked again from its head, so
+ * none is missed, but some come twice.
+ *
+ * Return: false after the last one.
+ */
+bool pldk__shm_walk(struct shm_world *world, struct shm_walk *walk, struct shm_view *out)
+{
+	uint64_t *buckets = (uint64_t *)(void *)((char *)world->header + SHM_BUCKETS);
+	int ret;
+
+	for (;;) {
+		while (!walk->at) {
+			if (walk->bucket == SHM_NBUCKETS)
+				return false;
+			walk->at = pldk__load_acquire(&buckets[walk->bucket++]);
+			walk->steps = 0;
+		}
+		/* Counted, because a rank may have scribbled on the file. */
+		ret = walk->steps++ < WALK_STEPS ? pldk__shm_view_map(world, walk->at, out) : -EIO;
+		if (!ret) {
+			walk->at = pldk__load_acquire(&out->dom->next);
+			if (pldk__load_acquire(&out->dom->magic) == SHM_DOMAIN_MAGIC)
+				return true;
+			pldk__shm_punch(world->fd, out->offset, SHM_PAGE); /* looking brought it back */
+			pldk__shm_view_unmap(out);
+			ret = -ESTALE;
+		}
+		walk->at = ret == -ESTALE ? pldk__load_acquire(&buckets[walk->bucket - 1]) : 0;
+	}
 }

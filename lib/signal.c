@@ -167,6 +167,8 @@ static int check_posts(const struct pldk_post *posts, size_t n, const char *name
 
 	if (!posts && n)
 		return pldk__fail(-EINVAL, "%s: posts is NULL but there are %zu", name, n);
+	if (n > PLD_MAX_CELLS_PER_CALL)
+		return pldk__fail(-EINVAL, "%s: %zu entries: allowed are %u in one call", name, n, PLD_MAX_CELLS_PER_CALL);
 	for (i = 0; i < n; i++) {
 		ret = check_notify(posts[i].signal, posts[i].peer, posts[i].cell, posts[i].op, name);
 		if (!ret && (posts[i].reserved[0] | posts[i].reserved[1]))

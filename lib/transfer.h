@@ -69,8 +69,42 @@ int pldk__transfer_element(struct pldk__transfer *t, const char *op, const struc
 /* The notify half of put_notify. Inside the domain already. */
 int pldk__check_signal_to(const struct pldk__transfer *t, const char *op, const struct pldk_signal_to *signal);
 
-/* Carry it out: near at once; far, start it and note it on the lane, *ticket is that of the last piece. rma.c */
+/* Carry it out: near at once; far, start it and note it on the lane, *ticket is that of the last piece. When a get
+ * fails, nothing of it is under way any more. rma.c */
 int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket);
+
+/* One element, by whoever can reach it: this thread, or the agent for a far rank. The value that was there. */
+static inline int32_t pldk__rmw32(int32_t *at, enum pldk__rmw kind, int32_t operand, int32_t expected)
+{
+	switch (kind) {
+	case PLDK__RMW_ADD:
+		return (int32_t)((uint32_t)pldk__add_seq(at, operand) - (uint32_t)operand);
+	case PLDK__RMW_SWAP:
+		return pldk__xchg_seq(at, operand);
+	default:
+		(void)pldk__cas_seq(at, &expected, operand);
+		return expected;
+	}
+}
+
+static inline int64_t pldk__rmw64(int64_t *at, enum pldk__rmw kind, int64_t operand, int64_t expected)
+{
+	switch (kind) {
+	case PLDK__RMW_ADD:
+		return (int64_t)((uint64_t)pldk__add_seq(at, operand) - (uint64_t)operand);
+	case PLDK__RMW_SWAP:
+		return pldk__xchg_seq(at, operand);
+	default:
+		(void)pldk__cas_seq(at, &expected, operand);
+		return expected;
+	}
+}
+
+/*
+ * With a ticket that is given to far_done(): should the wait time out, the transfer stays under way and is asked for
+ * again. Without it, far_done() that fails has forgotten the get: its destination is not written any more.
+ */
+#define PLDK__FAR_KEEP (UINT64_C(1) << 63)
 
 /*
  * Lanes: lane.c. A lane is the way to one far rank of one domain; tickets on it complete in order.
@@ -79,6 +113,7 @@ int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket);
 struct pldk__lane {
 	uint64_t sent; /* atomic: highest ticket handed out */
 	uint64_t done; /* atomic: highest ticket known complete */
+	uint64_t told; /* atomic: highest ticket whose failure a drain has returned */
 };
 
 /**

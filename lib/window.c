@@ -197,16 +197,20 @@ static uint64_t tag_of(const struct wish *wish)
 	return tag;
 }
 
-/* First id from domain->next_id on that this rank has not open itself, counted from there. */
+/*
+ * First number from domain->next_id on whose id this rank has not open itself; INT64_MAX if there is none. Numbers count
+ * on for ever, an id is a number modulo all ids: so ranks that have come apart (one timed out in a creation that the
+ * others completed) still agree on the largest.
+ */
 static int64_t propose_id(struct pldk_domain *domain)
 {
-	uint32_t step;
+	uint64_t number;
 
-	for (step = 0; step <= PLD_WINDOW_ID_MAX; step++) {
-		if (!pldk__window_by_id(domain, (domain->next_id + step) % (PLD_WINDOW_ID_MAX + 1)))
-			break;
+	for (number = domain->next_id; number <= domain->next_id + PLD_WINDOW_ID_MAX; number++) {
+		if (!pldk__window_by_id(domain, (uint32_t)(number % (PLD_WINDOW_ID_MAX + 1))))
+			return (int64_t)number;
 	}
-	return step;
+	return INT64_MAX;
 }
 
 /*
@@ -217,7 +221,7 @@ static int agree(const struct wish *wish, struct pldk__thread *thread, struct pl
 		 uint32_t *out_id)
 {
 	struct pldk_domain *domain = wish->domain;
-	int64_t step;
+	int64_t number;
 	int ret;
 
 	call->args[0] = (int64_t)wish->bytes;
@@ -231,14 +235,14 @@ static int agree(const struct wish *wish, struct pldk__thread *thread, struct pl
 		*out_id = (uint32_t)wish->id;
 		return ret;
 	}
-	ret = pldk__rendezvous_max(domain, 5, &step);
+	ret = pldk__rendezvous_max(domain, 5, &number);
 	if (ret)
 		return ret;
-	if (step < 0 || step > (int64_t)PLD_WINDOW_ID_MAX)
+	if (number < 0 || number == INT64_MAX)
 		return pldk__fail(-EEXIST, "rank %u: %s: all %u window ids are taken", domain->rank, wish->op,
 				  PLD_WINDOW_ID_MAX + 1);
-	*out_id = (domain->next_id + (uint32_t)step) % (PLD_WINDOW_ID_MAX + 1);
-	domain->next_id = (*out_id + 1) % (PLD_WINDOW_ID_MAX + 1);
+	*out_id = (uint32_t)((uint64_t)number % (PLD_WINDOW_ID_MAX + 1));
+	domain->next_id = (uint64_t)number + 1;
 	return 0;
 }
 

@@ -43,7 +43,9 @@ static int64_t block(enum phase phase, struct pldk_domain *world, struct pldk_wi
 	switch (phase) {
 	case IN_WAIT:
 	case VICTIM_WAITS:
-		return pldk_wait(signal, 0, PLDK_GE, 1, PLDK_FOREVER);
+		/* The victim's own wait has an end: all waiting for ever would be a deadlock, and told as one. */
+		return pldk_wait(signal, 0, PLDK_GE, 1,
+				 phase == VICTIM_WAITS && pldk_rank(world) == victim ? PLDK_SEC(60) : PLDK_FOREVER);
 	case IN_WAIT_ALL:
 		return pldk_wait_all(&await, 1, PLDK_FOREVER);
 	case IN_NOTIFY_WAIT:

@@ -642,8 +642,13 @@ RANK(start_and_wait)
 
 			ASSERT_OK(pldk_get_nb(&to, &view, peer, &part, NULL, &handles[h]));
 		}
+		/* Freed ones are complete when the flush is. */
 		for (int h = 8; h--;)
-			ASSERT_OK(pldk_handle_wait(handles[h], PT_LONG));
+			if (round % 2)
+				ASSERT_OK(pldk_handle_wait(handles[h], PT_LONG));
+			else
+				pldk_handle_free(handles[h]);
+		ASSERT_OK(pldk_flush(world, peer, PT_LONG));
 		for (int64_t i = 0; i < 8 * n; i++) {
 			ASSERT_EQ((int64_t)rank << 40 | (int64_t)round << 24 | ((7 - i / n) * n + i % n), got[i]);
 		}
@@ -712,6 +717,66 @@ RANK(put_in_order)
 TEST(fence_and_flush_keep_puts_to_a_peer_in_order)
 {
 	run_ranks(2, put_in_order, NULL);
+}
+
+/*
+ * Rank 1 is killed while rank 0 gets rows from it: once the get has failed, the destination is the caller's again,
+ * whatever comes from far ranks afterwards.
+ */
+#define GONE_ROWS 2000
+#define GONE_COLS 256
+
+RANK(get_from_the_dying)
+{
+	struct pldk_window *window = pt_window(_metadata, world, GONE_ROWS * GONE_COLS * 4);
+	int32_t *mine = calloc(GONE_ROWS * GONE_COLS, 4), *base = pldk_window_base(window);
+	struct pldk_region left_half = { SHAPE(0, 0), SHAPE(0, 0), SHAPE(GONE_ROWS, GONE_COLS / 2) };
+	struct pldk_dtensor view;
+	struct pldk_tensor to, other;
+	int32_t elsewhere = 0;
+	int64_t ret = 0;
+
+	for (int64_t i = 0; i < GONE_ROWS * GONE_COLS; i++)
+		base[i] = rank;
+	ASSERT_OK(pldk_view(window, 0, 2, SHAPE(GONE_ROWS, GONE_COLS), PLDK_INT32, &view));
+	ASSERT_OK(pldk_tensor_of(&to, mine, PLDK_INT32, 2, SHAPE(GONE_ROWS, GONE_COLS)));
+	ASSERT_OK(pldk_tensor_of(&other, &elsewhere, PLDK_INT32, 2, SHAPE(1, 1)));
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+	if (rank == 1) {
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+		kill(getpid(), SIGKILL);
+	}
+	if (rank == 0) {
+		while (!ret)
+			ret = pldk_get(&to, &view, 1, &left_half, NULL);
+		EXPECT_EQ(-EOWNERDEAD, ret);
+		for (int64_t i = 0; i < GONE_ROWS * GONE_COLS; i++)
+			mine[i] = CANARY;
+		EXPECT_OK(pldk_get(&other, &view, 2, &(struct pldk_region){ SHAPE(0, 0), SHAPE(0, 0), SHAPE(1, 1) },
+				   NULL));
+		EXPECT_EQ(2, elsewhere);
+		for (int64_t i = 0; i < GONE_ROWS * GONE_COLS; i++) {
+			ASSERT_EQ(CANARY, mine[i]);
+		}
+		atomic_store(pt_word(0), 1);
+	}
+	EXPECT_TRUE(pt_until(atomic_load(pt_word(0)), 20000));
+	free(mine);
+	(void)size;
+}
+
+TEST(a_get_that_failed_writes_nothing_afterwards)
+{
+	struct pt_run run = { .nranks = 3, .body = get_from_the_dying, .launcher = true, .limit_ms = 20000 };
+
+	if (!pt_is_far())
+		SKIP(return, "near peers: bytes move before the call returns");
+	for (int i = 0; i < 5; i++) {
+		pt_clear_words();
+		run.may_die[1] = true;
+		pt_start(_metadata, &run);
+		pt_finish(_metadata, &run);
+	}
 }
 
 /*

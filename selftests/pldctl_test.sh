@@ -33,6 +33,7 @@ is() {
 		echo "ok $count - $name"
 	else
 		sed 's/^/# /' "$list.job" 2>/dev/null | head -n 40 | cut -c 1-200
+		sed 's/^/# job: /' "$out" 2>/dev/null | head -n 20 | cut -c 1-200
 		echo "not ok $count - $name"
 		failed=1
 	fi
@@ -131,11 +132,11 @@ is "--json has the same facts" json_is_true
 is "and with --all as well" json_is_true --all
 stop
 
-start -n 3 "$helper" init 1:sleep=270000 gather
+start -n 3 "$helper" init 1:sleep=270000 signal
 is "shows waiters inside a collective: which call, for whom" \
-	comes_to_show '^ +0 +[0-9]+ inside (allgather|a collective) \(call [1-9]\), waits for rank 1 +[0-9.]+s'
+	comes_to_show '^ +0 +[0-9]+ inside (window_create|a collective) \(call [1-9]\), waits for rank 1 +[0-9.]+s'
 # The ledgers of /dev/pld's ranks are not readable from outside.
-names_it() { grep -q '^domain dev:' "$list.job" || grep -q ' inside allgather ' "$list.job"; }
+names_it() { grep -q '^domain dev:' "$list.job" || grep -q ' inside window_create ' "$list.job"; }
 is "by its name where that can be read" names_it
 stop
 

@@ -233,6 +233,7 @@ int world_read_shm(struct world_list *list, int fd)
 	uint64_t heads[SHM_NBUCKETS], next;
 	size_t first = list->ndomains;
 	struct shm_header header;
+	unsigned steps = 0; /* counted, because a chain may have been made a circle */
 	struct stat stat;
 	int ret;
 
@@ -245,7 +246,7 @@ int world_read_shm(struct world_list *list, int fd)
 		return ret;
 	if (read_at(fd, SHM_BUCKETS, heads, sizeof(heads)))
 		for (unsigned b = 0; b < SHM_NBUCKETS; b++)
-			for (next = heads[b]; next && list->ndomains - first < DOMAINS_MAX;)
+			for (next = heads[b]; next && steps++ < DOMAINS_MAX;)
 				if (read_domain(list, fd, next, &next) == -ENOMEM)
 					return -ENOMEM;
 	for (size_t d = first; d < list->ndomains; d++) {

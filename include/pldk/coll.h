@@ -6,6 +6,11 @@
  * synchronises as its row of the order table says). Results are bit-identical on all ranks. Safe to call back to back
  * on the same buffers. One collective at a time on a domain: a second thread gets -EBUSY.
  *
+ * A call that fails with -ETIMEDOUT, -EAGAIN or -EINTR is not over on the other ranks: this rank may be part of their
+ * result. Make the same call again, with the same buffers and unchanged input, to go on where it stopped; its result is
+ * then that of the first call. Any other collective instead ends in -EPROTO on all, unless the interrupted one was
+ * complete but for this rank.
+ *
  * Order: barrier, allreduce, allgather: everything before the entry of any member precedes the exit of each. Broadcast:
  * the root's entry precedes the others' exit.
  *

@@ -58,6 +58,8 @@ int pldk_wait(struct pldk_window *signal, int64_t cell, enum pldk_cmp cmp, int64
 int pldk_wait_at(struct pldk_site *site, struct pldk_window *signal, int64_t cell, enum pldk_cmp cmp, int64_t expected,
 		 int64_t timeout_ns);
 
+#define PLDK_MAX_VECTOR 4096 /* entries of one vector call; more are -EINVAL */
+
 /**
  * struct pldk_await - one predicate of a vector wait
  * @signal: signal window; all of one call in the same domain

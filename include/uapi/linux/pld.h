@@ -40,9 +40,9 @@
  * DOMAIN_JOIN_TOKEN. A *domain* file (from DOMAIN_CREATE) names a domain without being a member: it can be
  * inherited or passed, and answers DOMAIN_JOIN, DOMAIN_TOKEN, DOMAIN_MEMBER, DOMAIN_POISON, LEDGER and VERDICT.
  * A *rank* file (from a join) is one membership: it answers everything else, and only for the process that joined,
- * while it is a member (ENOTCONN for any other, for example a child that inherited it). GET_INFO, DOMAIN_MEMBER, LEDGER,
- * VERDICT and CELL_HISTORY only look: they answer every holder of a rank file (a forked child, a process that got it by
- * SCM_RIGHTS), also after the rank ended.
+ * while it is a member (ENOTCONN for any other, for example a child that inherited it). GET_INFO, DOMAIN_MEMBER,
+ * LEDGER, VERDICT and CELL_HISTORY only look: they answer every holder of a rank file (a forked child, a process that
+ * got it by SCM_RIGHTS), also after the rank ended.
  */
 
 /**
