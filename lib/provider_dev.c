@@ -174,15 +174,6 @@ static bool dev_owns(int fd)
 	return ok;
 }
 
-static int dev_mark_dead(int fd, uint32_t rank, int wait_status)
-{
-	/* The kernel knew first. */
-	(void)fd;
-	(void)rank;
-	(void)wait_status;
-	return 0;
-}
-
 static int fail_plain(int ret, const char *what)
 {
 	return ret < 0 ? pldk__fail(ret, "%s: %s", what, strerror(-ret)) : 0;
@@ -193,6 +184,23 @@ static int dev_poison_fd(int fd, uint32_t reason)
 	struct pld_domain_poison p = { .reason = reason };
 
 	return fail_plain(pldk__ioctl(fd, PLD_IOC_DOMAIN_POISON, &p), "cannot abort the world");
+}
+
+/*
+ * The kernel sees the end of every rank that joined. One that ended before it joined is nobody to the kernel: then those
+ * who wait for it in their join are sent home.
+ */
+static int dev_mark_dead(int fd, uint32_t rank, int wait_status)
+{
+	struct pld_domain_member m = { .rank = rank };
+	int ret = pldk__ioctl(fd, PLD_IOC_DOMAIN_MEMBER, &m);
+
+	(void)wait_status;
+	if (ret)
+		return fail_plain(ret, "cannot look at the rank");
+	if (m.out_member.state != PLD_MEMBER_ABSENT)
+		return 0;
+	return dev_poison_fd(fd, PLDK__JOIN_FAILED(rank, -EOWNERDEAD));
 }
 
 static int dev_token(int fd, uint8_t out_token[16])

@@ -19,7 +19,7 @@
 #include "shm.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define WALK_STEPS (UINT32_C(1) << 20) /* more than a chain ever takes, walked again or not */
+#define WALK_STEPS 1024u /* more than a chain ever takes, walked again or not */
 
 static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shm_world *worlds;

@@ -69,8 +69,10 @@ int pldk__transfer_element(struct pldk__transfer *t, const char *op, const struc
 /* The notify half of put_notify. Inside the domain already. */
 int pldk__check_signal_to(const struct pldk__transfer *t, const char *op, const struct pldk_signal_to *signal);
 
-/* Carry it out: near at once; far, start it and note it on the lane, *ticket is that of the last piece. When a get
- * fails, nothing of it is under way any more. rma.c */
+/*
+ * Carry it out: near at once; far, start it and note it on the lane, *ticket is that of the last piece. When a get
+ * fails, nothing of it is under way any more. rma.c
+ */
 int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket);
 
 /* One element, by whoever can reach it: this thread, or the agent for a far rank. The value that was there. */

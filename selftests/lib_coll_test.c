@@ -556,6 +556,58 @@ TEST(ranks_that_disagree_all_get_eproto_and_the_odd_one_is_named)
 			run_ranks(size, disagree, &what);
 }
 
+/* Who gave up too early and filled its input anew is still part of the first call, with what it had announced. */
+RANK(give_up_and_come_again)
+{
+	const size_t count = arg ? *(const size_t *)arg : 1;
+	float *input = malloc(count * sizeof(*input)), *output = malloc(count * sizeof(*output));
+	int64_t ret = 0;
+
+	for (size_t i = 0; i < count; i++)
+		input[i] = 1;
+	if (rank == 0) {
+		ASSERT_TRUE(pt_until(atomic_load(pt_word(0)) == size - 1, 20000));
+	} else {
+		EXPECT_RET(-ETIMEDOUT, pldk_allreduce(world, input, output, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO,
+						      PLDK_MS(20)));
+		input[0] = 10;
+		atomic_fetch_add(pt_word(0), 1);
+	}
+	ret = pldk_allreduce(world, input, output, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG);
+	ASSERT_OK(ret);
+	for (size_t i = 0; i < count; i++)
+		ASSERT_EQ(size, output[i]);
+	free(input);
+	free(output);
+}
+
+TEST(an_interrupted_allreduce_goes_on_with_what_was_announced)
+{
+	size_t many = 20000;
+
+	pt_clear_words();
+	run_ranks(3, give_up_and_come_again, NULL);
+	pt_clear_words();
+	run_ranks(3, give_up_and_come_again, &many);
+}
+
+RANK(pass_in_place_as_output)
+{
+	float x = 1;
+
+	(void)rank;
+	(void)size;
+	EXPECT_RET(-EINVAL, pldk_broadcast(world, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, 0, PT_LONG));
+	EXPECT_RET(-EINVAL, pldk_allreduce(world, &x, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+	EXPECT_RET(-EINVAL, pldk_allgather(world, &x, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, PT_LONG));
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+}
+
+TEST(in_place_is_no_place_for_results)
+{
+	run_ranks(2, pass_in_place_as_output, NULL);
+}
+
 /* A1: exactly the absent are named */
 RANK(wait_for_the_absent)
 {
