@@ -187,8 +187,8 @@ static int dev_poison_fd(int fd, uint32_t reason)
 }
 
 /*
- * The kernel sees the end of every rank that joined. One that ended before it joined is nobody to the kernel: then those
- * who wait for it in their join are sent home.
+ * The kernel sees the end of every rank that joined. One that ended before it joined is nobody to the kernel: then
+ * those who wait for it in their join are sent home.
  */
 static int dev_mark_dead(int fd, uint32_t rank, int wait_status)
 {

@@ -131,8 +131,8 @@ static int move_box(const struct pldk__transfer *t, uint64_t *ticket)
  * Near: the bytes are there when it returns. Far: a put's source is free, a get's destination is filled when the
  * ticket is done.
  *
- * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved, and no get's piece is under way:
- * the caller may free the destination.
+ * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved, and no get's piece is under
+ * way: the caller may free the destination.
  */
 int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket)
 {

@@ -47,7 +47,10 @@ int pldk__shm_stat(uint32_t pid, struct shm_stat *out)
 	if (n <= 0)
 		return -ESRCH;
 	buf[n] = 0;
-	/* The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22, exit_code last. */
+	/*
+	 * The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22,
+	 * exit_code the last.
+	 */
 	s = strrchr(buf, ')');
 	if (!s || sscanf(s + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
 			 &out->state, &nthreads, &start) != 3)

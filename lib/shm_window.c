@@ -134,7 +134,7 @@ void pldk__shm_window_drop(const struct shm_view *view, uint64_t page, uint32_t 
 
 	if (!win)
 		return; /* No addresses: the memory goes with the next drop, at the latest with the world. */
-	/* Before the bit goes, because then it may be freed; a dead rank's bit protects nothing, so magic is read last. */
+	/* Before the bit goes: then it may be freed. A dead rank's bit protects nothing, so magic is read last. */
 	id = pldk__load_relaxed(&win->id);
 	end = pldk__load_relaxed(&win->end);
 	pldk__fence_acquire();
@@ -161,7 +161,7 @@ void pldk__shm_windows_reap(const struct shm_view *view, uint32_t rank, uint32_t
 	uint64_t end;
 	uint32_t id;
 
-	/* The end is that of this note only while the note stands: somebody else may reap this rank, and note, meanwhile. */
+	/* The end is that of this note only while the note stands: another may reap this rank, and note, meanwhile. */
 	end = pldk__load_acquire(&r->pending_end);
 	if (pending > PENDING_BUSY && pldk__load_acquire(&r->pending) == pending &&
 	    !pldk__shm_read(view->world->fd, &head, sizeof(head), pending)) {

@@ -7,9 +7,9 @@
  * sleep() did so. The half that keeps wake-ups from being lost is the provider's (kmod/wait.c, "Sleeping and waking");
  * spinning needs none of it, it only looks.
  *
- * How long to spin: a real wake-up costs 25 to 50 us (futex round trip between two cores, measured), so a rank alone on
- * its CPU spins 50 us. Where two ranks share a CPU the other one needs it: spin 2 us, then yield. Yielding is bounded in
- * time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and giving it away
+ * How long to spin: a real wake-up costs 25 to 50 us (futex round trip between two cores, measured), so a rank alone
+ * on its CPU spins 50 us. Where two ranks share a CPU the other one needs it: spin 2 us, then yield. Yielding is
+ * bounded in time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and giving it away
  * again and again would cost milliseconds.
  */
 #include "internal.h"

@@ -198,9 +198,9 @@ static uint64_t tag_of(const struct wish *wish)
 }
 
 /*
- * First number from domain->next_id on whose id this rank has not open itself; INT64_MAX if there is none. Numbers count
- * on for ever, an id is a number modulo all ids: so ranks that have come apart (one timed out in a creation that the
- * others completed) still agree on the largest.
+ * First number from domain->next_id on whose id this rank has not open itself; INT64_MAX if there is none. Numbers
+ * count on for ever, an id is a number modulo all ids: so ranks that have come apart (one timed out in a creation that
+ * the others completed) still agree on the largest.
  */
 static int64_t propose_id(struct pldk_domain *domain)
 {

@@ -380,7 +380,8 @@ TEST_F(deadlock, a_cycle_over_two_domains_is_found)
 			while (pld_fdinfo(a, "joined") != 2 || pld_fdinfo(b, "joined") != 2)
 				;
 			wait_forever(self->s, i, i ? a : b, 0, PLD_RANK_ANY, 0);
-			self->s->ret[2 + i] = 10 * own_waits(a, self->s->verdict[i]) + own_waits(b, self->s->verdict[i]);
+			self->s->ret[2 + i] = 10 * own_waits(a, self->s->verdict[i]) +
+					      own_waits(b, self->s->verdict[i]);
 			__atomic_fetch_add(&self->s->go, 1, __ATOMIC_RELEASE);
 			pause();
 		}

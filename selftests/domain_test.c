@@ -497,7 +497,8 @@ TEST_F(domain, poison_wakes_sleepers_in_subsets_and_reaches_orphans)
 		pid[i] = pld_fork();
 		if (!pid[i]) {
 			uint32_t ranks[] = { 2, 1 }, below[] = { 1, 0 };
-			int r = pld_join(self->fd, 1 + i), s = pld_subset(r, 1, 2, ranks), t = pld_subset(s, 1, 2, below);
+			int r = pld_join(self->fd, 1 + i), s = pld_subset(r, 1, 2, ranks);
+			int t = pld_subset(s, 1, 2, below);
 			struct pld_status *page = pld_map(t, PLD_MMAP_STATUS, PLD_PAGE, PROT_READ);
 
 			PLD_CHILD_CHECK(t >= 0 && page != MAP_FAILED);

@@ -598,7 +598,8 @@ RANK(pass_in_place_as_output)
 	(void)rank;
 	(void)size;
 	EXPECT_RET(-EINVAL, pldk_broadcast(world, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, 0, PT_LONG));
-	EXPECT_RET(-EINVAL, pldk_allreduce(world, &x, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+	EXPECT_RET(-EINVAL, pldk_allreduce(world, &x, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO,
+					   PT_LONG));
 	EXPECT_RET(-EINVAL, pldk_allgather(world, &x, (void *)PLDK_IN_PLACE, 1, PLDK_FP32, PT_LONG));
 	ASSERT_OK(pldk_barrier(world, PT_LONG));
 }
