@@ -9,8 +9,8 @@
  *
  * How long to spin: a real wake-up costs 25 to 50 us (futex round trip between two cores, measured), so a rank alone
  * on its CPU spins 50 us. Where two ranks share a CPU the other one needs it: spin 2 us, then yield. Yielding is
- * bounded in time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and giving it away
- * again and again would cost milliseconds.
+ * bounded in time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and
+ * giving it away again and again would cost milliseconds.
  */
 #include "internal.h"
 
