@@ -241,7 +241,7 @@ RANK(die_recorded)
 			ASSERT_OK(pldk_notify(signal, 0, 1, PLDK_NOTIFY_SET, 1000 + i));
 		atomic_store(pt_word(W_LINE), __LINE__ + 2);
 		atomic_store(pt_word(W_STANDS), 1);
-		pldk_wait(signal, 6, PLDK_GE, 555, PLDK_FOREVER);
+		pldk_wait(signal, 6, PLDK_GE, 555, PLDK_SEC(60)); /* for ever would be a deadlock of all three */
 		return;
 	}
 	EXPECT_RET(-EOWNERDEAD, pldk_wait(signal, 0, PLDK_GE, 1, PLDK_FOREVER));
