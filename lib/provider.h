@@ -104,6 +104,25 @@ struct pldk__world_spec {
 	bool far;
 };
 
+/* value CMP expected; the kernel has its twin in kmod/cell.c. An unknown number counts as PLD_CMP_LT. */
+static inline bool pldk__cmp_holds(int64_t value, uint32_t cmp, int64_t expected)
+{
+	switch (cmp) {
+	case PLD_CMP_EQ:
+		return value == expected;
+	case PLD_CMP_GE:
+		return value >= expected;
+	case PLD_CMP_NE:
+		return value != expected;
+	case PLD_CMP_GT:
+		return value > expected;
+	case PLD_CMP_LE:
+		return value <= expected;
+	default:
+		return value < expected;
+	}
+}
+
 /**
  * struct pldk__pred - one predicate of a wait: own cell CMP expected
  * @from: rank that will notify it, or PLD_RANK_ANY

@@ -115,24 +115,6 @@ static inline bool pldk__shm_is_gone(const struct shm_view *view, uint32_t rank)
 	return pldk__load_acquire(&view->ranks[rank].end) != 0;
 }
 
-static inline bool pldk__shm_cmp(int64_t value, uint32_t cmp, int64_t expected)
-{
-	switch (cmp) {
-	case PLD_CMP_EQ:
-		return value == expected;
-	case PLD_CMP_GE:
-		return value >= expected;
-	case PLD_CMP_NE:
-		return value != expected;
-	case PLD_CMP_GT:
-		return value > expected;
-	case PLD_CMP_LE:
-		return value <= expected;
-	default:
-		return value < expected;
-	}
-}
-
 /**
  * struct shm_walk - a walk over the subset domains; zero at the begin
  * @at: the next one of the chain

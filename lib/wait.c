@@ -87,24 +87,6 @@ uint64_t pldk__deadline(int64_t timeout_ns)
 	return (uint64_t)timeout_ns > (uint64_t)INT64_MAX - now ? PLD_DEADLINE_NEVER : now + (uint64_t)timeout_ns;
 }
 
-static bool compare(int64_t value, uint32_t cmp, int64_t expected)
-{
-	switch (cmp) {
-	case PLD_CMP_EQ:
-		return value == expected;
-	case PLD_CMP_GE:
-		return value >= expected;
-	case PLD_CMP_NE:
-		return value != expected;
-	case PLD_CMP_GT:
-		return value > expected;
-	case PLD_CMP_LE:
-		return value <= expected;
-	default:
-		return value < expected;
-	}
-}
-
 /**
  * pldk__wait_holds() - do the predicates hold?
  * @rank: whose cells
@@ -126,7 +108,7 @@ bool pldk__wait_holds(uint32_t rank, struct pldk__wait *wait)
 	for (i = 0; i < wait->npreds; i++) {
 		pred = &wait->preds[i];
 		pred->seen = pldk__load_acquire(&pldk__cell_at(pred->map, rank, pred->cell)->value);
-		if (compare(pred->seen, pred->cmp, pred->expected)) {
+		if (pldk__cmp_holds(pred->seen, pred->cmp, pred->expected)) {
 			if (is_any && !holds) {
 				wait->out_index = i;
 				holds = true;
@@ -217,7 +199,7 @@ int pldk__wait_judge(const struct pld_status *status, uint32_t rank, struct pldk
 	for (i = 0; i < wait->npreds; i++) {
 		const struct pldk__pred *pred = &wait->preds[i];
 
-		if (compare(pred->seen, pred->cmp, pred->expected))
+		if (pldk__cmp_holds(pred->seen, pred->cmp, pred->expected))
 			continue;
 		ret = judge_pred(status, rank, pred, &gone);
 		if (ret == -EOWNERDEAD) {
@@ -249,7 +231,7 @@ static const struct pldk__pred *first_missing(const struct pldk__wait *wait)
 	uint32_t i;
 
 	for (i = 0; i + 1 < wait->npreds; i++) {
-		if (!compare(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
+		if (!pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
 			break;
 	}
 	return &wait->preds[i];
@@ -277,7 +259,7 @@ static int spin(struct pldk_domain *domain, struct pldk__wait *wait, uint64_t sp
 	pred = first_missing(wait);
 	cell = pldk__cell_at(pred->map, domain->rank, pred->cell);
 	for (turn = 1;; turn++) {
-		if (is_any || compare(pldk__load_relaxed(&cell->value), pred->cmp, pred->expected)) {
+		if (is_any || pldk__cmp_holds(pldk__load_relaxed(&cell->value), pred->cmp, pred->expected)) {
 			if (pldk__wait_holds(domain->rank, wait))
 				return 0;
 			if (!is_any) {
@@ -470,7 +452,7 @@ static void explain_late(struct pldk__text *text, struct pldk_domain *domain, co
 	uint32_t i;
 
 	for (i = 0; i < wait->npreds; i++) {
-		rank = compare(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected) ?
+		rank = pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected) ?
 			       PLD_RANK_ANY :
 			       awaited_rank(domain, &wait->preds[i]);
 		if (rank == PLD_RANK_ANY || named[rank])
@@ -566,7 +548,7 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 		return pldk__fail(err, "%s", text.text);
 	}
 	for (i = wait->npreds; i-- > 0;) {
-		if (compare(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
+		if (pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
 			continue;
 		missing++;
 		pred = &wait->preds[i];

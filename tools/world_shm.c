@@ -115,26 +115,6 @@ static int read_windows(struct world_domain *domain, int fd, uint64_t offset, co
 	return 0;
 }
 
-static bool holds(int64_t value, uint32_t cmp, int64_t expected)
-{
-	switch (cmp) {
-	case PLD_CMP_EQ:
-		return value == expected;
-	case PLD_CMP_GE:
-		return value >= expected;
-	case PLD_CMP_NE:
-		return value != expected;
-	case PLD_CMP_GT:
-		return value > expected;
-	case PLD_CMP_LE:
-		return value <= expected;
-	case PLD_CMP_LT:
-		return value < expected;
-	default:
-		return false;
-	}
-}
-
 /* What a rank does in a call of its domain, from its own call ledger. 0 if that says nothing. */
 static uint32_t op_of(const struct world_domain *domain, int fd, uint32_t rank, uint64_t call)
 {
@@ -163,7 +143,7 @@ static int read_waiter(struct world_domain *domain, int fd, uint64_t offset, con
 		return 0;
 	for (p = 0; p < npreds; p++)
 		if (read_at(fd, line->preds[p].cell, &seen, sizeof(seen)) &&
-		    !holds(seen, line->preds[p].cmp, line->preds[p].expected))
+		    !pldk__cmp_holds(seen, line->preds[p].cmp, line->preds[p].expected))
 			break;
 	if (p == npreds)
 		p = 0; /* it is about to wake up */
