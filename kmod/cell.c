@@ -194,6 +194,8 @@ void pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 s
 		smp_mb();
 		if (READ_ONCE(t->win->nsleepers[(size_t)t->rank * t->win->ncells + t->cellno]))
 			pld_wait_wake_cell(t->win, t->rank, t->cellno, &wakes);
+		/* Thousands of entries, each with many waiters to look at, must not keep a CPU to themselves. */
+		cond_resched();
 		trace_pld_cell_notify(rank, t, site);
 	}
 	pld_wakes_flush(&wakes);
