@@ -270,7 +270,7 @@ int pldk__domain_new(struct pldk__pdomain *pd, struct pldk_domain *parent, uint3
 	pldk__registry_unlock();
 	if (ret) {
 		ret = pldk__domain_fail(domain, ret);
-		pldk__domain_free(domain, false);
+		pldk__domain_free(domain, parent != NULL); /* who gives a subset up has not died */
 		return ret;
 	}
 	*out = domain;

@@ -732,6 +732,8 @@ static int make_subset(struct pldk_domain *parent, const uint32_t *ranks, uint32
 		return ret;
 	}
 	ret = pldk__domain_new(pd, parent, world_ranks, &subset);
+	if (ret == -ECANCELED && came_late(parent, ranks, nranks, key) == -EPROTO)
+		ret = pldk__fail_prefix(-EPROTO, "rank %u: subset: ", parent->rank);
 	if (ret)
 		return ret;
 	pldk__text_add(&name, "subset ");
