@@ -205,6 +205,8 @@ enum pldk__rmw { PLDK__RMW_ADD, PLDK__RMW_SWAP, PLDK__RMW_CAS };
  * @far_notify: notify a far rank's cell, after all earlier puts of this thread to it; does not wait
  * @far_rmw: one INT32 or INT64 element; waits
  * @far_done: wait for a ticket; deadline as in struct pldk__wait, or PLD_DEADLINE_POLL (-EAGAIN)
+ *            A failure other than -EAGAIN has forgotten the get: its destination is not written any more. With
+ *            PLDK__FAR_KEEP or'ed to the ticket, -ETIMEDOUT leaves it under way too
  *
  * The far_ calls are NULL where no peer can be far. They fail with -EOWNERDEAD when the carrier or the peer died.
  */

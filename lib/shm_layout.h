@@ -304,7 +304,7 @@ struct shm_line {
  * @sent: number of the last message that this rank gave to the agent. A rank with messages under way are not blocked
  * @executed: number of the last message that the agent carried out; they are carried out in order
  * @old: value before the last read-modify-write
- * @refused: number of the last message that the agent refused, and
+ * @refused: first message that the agent refused since the rank last read it (and set it to 0); 0 is none, and
  * @refused_errno: why (negative)
  * @is_welcome: the agent knows this rank
  */
