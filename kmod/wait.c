@@ -501,6 +501,9 @@ static int pld_wait_sleep(struct pld_waiter *w, u32 *out_index, u32 *out_rank)
 		}
 	}
 	pld_waiter_dequeue(w);
+	/* A verdict that came after the look at the POSIX signals counts: the others of its set act on it already. */
+	if (ret == -ERESTARTSYS && w->verdict)
+		ret = -EDEADLK;
 	return ret;
 }
 
