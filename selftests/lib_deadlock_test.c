@@ -315,8 +315,8 @@ RANK(wait_for_each_other)
 		ASSERT_TRUE(pt_until(atomic_load(pt_word(W_GO)) == 1, 20000));
 	}
 	/*
-	 * Let go, a rank comes back to its wait by a restarted system call; on dev the other one may have its verdict, and
-	 * have finalised, before that. See "Where it stands" in the README.
+	 * Let go, a rank comes back to its wait by a restarted system call; on dev the other one may have its verdict,
+	 * and have finalised, before that. See "Where it stands" in the README.
 	 */
 	ret = deadlock_of(signal, 0, 1);
 	EXPECT_TRUE(ret == -EDEADLK || (pt_is_dev() && ret == -ESHUTDOWN)) TH_LOG("%d: %s", (int)ret, pldk_last_error());
