@@ -502,6 +502,7 @@ static void pld_solve_tell(struct pld_solve *s, u32 number)
 	struct pld_waiter *w;
 	u32 i;
 
+	/* All have their verdict before the first is woken: it may finalise at once, and that would take others out. */
 	for (i = 0; i < s->nranks; i++) {
 		struct pld_solve_rank *sr = &s->ranks[i];
 
@@ -510,10 +511,19 @@ static void pld_solve_tell(struct pld_solve *s, u32 number)
 		spin_lock(&sr->rank->wait_lock);
 		/* A signal from outside may have taken one out meanwhile; its next wait is another case. */
 		if (sr->rank->wait_gen == sr->gen)
-			list_for_each_entry(w, &sr->rank->waiters, node) {
+			list_for_each_entry(w, &sr->rank->waiters, node)
 				WRITE_ONCE(w->verdict, number);
+		spin_unlock(&sr->rank->wait_lock);
+	}
+	for (i = 0; i < s->nranks; i++) {
+		struct pld_solve_rank *sr = &s->ranks[i];
+
+		if (s->live[sr->proc])
+			continue;
+		spin_lock(&sr->rank->wait_lock);
+		list_for_each_entry(w, &sr->rank->waiters, node)
+			if (w->verdict == number)
 				pld_waiter_tell(w, &wakes);
-			}
 		spin_unlock(&sr->rank->wait_lock);
 		pld_wakes_flush(&wakes);
 	}

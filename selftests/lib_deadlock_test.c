@@ -306,7 +306,6 @@ TEST(ranks_that_wait_for_those_not_yet_joined_are_no_deadlock)
 
 RANK(wait_for_each_other)
 {
-	int64_t ret;
 	struct pldk_window *signal = pt_signal(_metadata, world, 1);
 
 	ASSERT_OK(pldk_barrier(world, PT_LONG));
@@ -314,12 +313,7 @@ RANK(wait_for_each_other)
 	if (rank == 0) {
 		ASSERT_TRUE(pt_until(atomic_load(pt_word(W_GO)) == 1, 20000));
 	}
-	/*
-	 * Let go, a rank comes back to its wait by a restarted system call; on dev the other one may have its verdict,
-	 * and have finalised, before that. See "Where it stands" in the README.
-	 */
-	ret = deadlock_of(signal, 0, 1);
-	EXPECT_TRUE(ret == -EDEADLK || (pt_is_dev() && ret == -ESHUTDOWN)) TH_LOG("%d: %s", (int)ret, pldk_last_error());
+	EXPECT_RET(-EDEADLK, deadlock_of(signal, 0, 1));
 	atomic_store(pt_word(W_RET + rank), 1);
 	(void)size;
 }
