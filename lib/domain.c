@@ -355,6 +355,7 @@ void pldk__domain_free(struct pldk_domain *domain, bool finalised)
 		unlink_subset(subset);
 		pldk__domain_free(subset, finalised);
 	}
+	pldk__handles_end(domain);
 	pldk__coll_close(domain);
 	free_windows(domain);
 	pldk__rendezvous_close(domain);

@@ -11,25 +11,129 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAGIC_HANDLE 0x7068646cu
+/*
+ * What the user holds is a number in the clothes of a pointer: generation, index of a slot, 1 in the lowest bit, so
+ * that it is neither NULL nor an address. Slots are never given back to malloc(), and ending a handle moves its slot's
+ * generation on: one that was ended before is told for sure, whatever was started since (with 64 bits; with 32 the
+ * generation wraps after 1,024 uses of a slot).
+ */
+#define INDEX_BITS 20u
+#define CHUNK 256u /* slots that are made at a time */
+#define NCHUNKS ((1u << INDEX_BITS) / CHUNK)
+#define NONE ((1u << INDEX_BITS) - 1) /* no slot has this index */
+#define GENERATIONS (UINTPTR_MAX >> (INDEX_BITS + 1))
 
 /**
- * struct pldk_handle - a transfer under way
- * @magic: MAGIC_HANDLE, or PLDK__MAGIC_DEAD once it was ended
+ * struct slot - a transfer under way, or room for one
+ * @generation: odd while it is one; whoever moves it on has ended the handle
+ * @next: index of the next free slot, while this one is free
  * @peer: whose lane
  * @ticket: on it; 0 complete
+ *
+ * Read by whoever has its handle, at the same time as it is ended and taken again by others: every word is atomic, and
+ * counts only if the generation is the same before and after.
  */
-struct pldk_handle {
-	uint32_t magic;
+struct slot {
+	uint64_t generation;
+	uint32_t next;
 	uint32_t peer;
 	uint64_t ticket;
 	struct pldk_domain *domain;
 };
 
-static void end(struct pldk_handle *handle)
+/* All of the process. Chunks are made under the registry lock. free: changes << INDEX_BITS | first free slot's index */
+static struct {
+	uint64_t free;
+	uint32_t nchunks;
+	struct slot *chunks[NCHUNKS];
+} table = { .free = NONE };
+
+static struct slot *slot_at(uint32_t index)
 {
-	handle->magic = PLDK__MAGIC_DEAD;
-	free(handle);
+	return &pldk__load_relaxed(&table.chunks[index / CHUNK])[index % CHUNK];
+}
+
+static void slot_give(uint32_t index)
+{
+	uint64_t first = pldk__load_acquire(&table.free);
+
+	do {
+		pldk__store_relaxed(&slot_at(index)->next, (uint32_t)(first & NONE));
+	} while (!pldk__cas_seq(&table.free, &first, ((first >> INDEX_BITS) + 1) << INDEX_BITS | index));
+}
+
+static bool slots_more(void)
+{
+	struct slot *chunk;
+	uint32_t first;
+
+	pldk__registry_lock();
+	first = table.nchunks * CHUNK;
+	chunk = (pldk__load_acquire(&table.free) & NONE) == NONE && table.nchunks < NCHUNKS ?
+			calloc(CHUNK, sizeof(*chunk)) : NULL;
+	if (chunk) {
+		pldk__store_relaxed(&table.chunks[table.nchunks], chunk);
+		pldk__store_release(&table.nchunks, table.nchunks + 1);
+		for (uint32_t i = CHUNK; i-- > 0;)
+			if (first + i != NONE)
+				slot_give(first + i);
+	}
+	pldk__registry_unlock();
+	return (pldk__load_acquire(&table.free) & NONE) != NONE;
+}
+
+/* A free slot, the caller's; NONE without memory. */
+static uint32_t slot_take(void)
+{
+	uint64_t first = pldk__load_acquire(&table.free);
+	uint64_t rest;
+
+	do {
+		if ((first & NONE) == NONE) {
+			if (!slots_more())
+				return NONE;
+			first = pldk__load_acquire(&table.free);
+			continue;
+		}
+		/* The count of changes makes the exchange fail if the slot was taken and given back meanwhile. */
+		rest = pldk__load_relaxed(&slot_at((uint32_t)(first & NONE))->next);
+		rest |= ((first >> INDEX_BITS) + 1) << INDEX_BITS;
+		if (pldk__cas_seq(&table.free, &first, rest))
+			return (uint32_t)(first & NONE);
+	} while (true);
+}
+
+static struct pldk_handle *handle_of(uint32_t index, uint64_t generation)
+{
+	return (struct pldk_handle *)(((uintptr_t)generation & GENERATIONS) << (INDEX_BITS + 1) |
+				      (uintptr_t)index << 1 | 1);
+}
+
+/* True: this call ended it. Of several threads that try, one does. */
+static bool slot_end(uint32_t index, uint64_t generation)
+{
+	if (!pldk__cas_seq(&slot_at(index)->generation, &generation, generation + 1))
+		return false;
+	slot_give(index);
+	return true;
+}
+
+/**
+ * pldk__handles_end() - a domain closes: its handles are ended
+ *
+ * Walks every slot that there is: as many as were ever under way at one time.
+ */
+void pldk__handles_end(const struct pldk_domain *domain)
+{
+	const uint32_t n = pldk__load_acquire(&table.nchunks) * CHUNK;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct slot *slot = slot_at(i);
+		const uint64_t generation = pldk__load_acquire(&slot->generation);
+
+		if ((generation & 1) && pldk__load_relaxed(&slot->domain) == domain)
+			slot_end(i, generation);
+	}
 }
 
 /* The common part of the _nb forms. signal is NULL for all but put_notify_nb. Ends with leaving the domain. */
@@ -37,14 +141,14 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 		 struct pldk_handle **out)
 {
 	uint32_t flags = PLDK_EVENT_NB | (t->peer == t->domain->rank ? PLDK_EVENT_SELF : 0);
-	struct pldk_handle *handle;
+	const uint32_t index = slot_take();
+	struct slot *slot;
 	struct pldk__rec *rec;
 	uint64_t ticket = 0;
 	int ret;
 
-	handle = malloc(sizeof(*handle));
-	if (!handle) {
-		ret = pldk__fail(-ENOMEM, "rank %u: no memory for a handle", t->domain->rank);
+	if (index == NONE) {
+		ret = pldk__fail(-ENOMEM, "rank %u: no memory for a handle, or %u are under way", t->domain->rank, NONE);
 		goto out_leave;
 	}
 	rec = pldk__record(t->thread, event, flags, pldk__site_id(site), (int)t->peer, (int)t->window, t->remote,
@@ -55,14 +159,15 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 				       (uint32_t)signal->op, signal->value, NULL, NULL);
 	if (ret) {
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
-		free(handle);
+		slot_give(index);
 		goto out_leave;
 	}
-	handle->magic = MAGIC_HANDLE;
-	handle->peer = t->peer;
-	handle->ticket = ticket;
-	handle->domain = t->domain;
-	*out = handle;
+	slot = slot_at(index);
+	pldk__store_relaxed(&slot->peer, t->peer);
+	pldk__store_relaxed(&slot->ticket, ticket);
+	pldk__store_relaxed(&slot->domain, t->domain);
+	pldk__store_release(&slot->generation, slot->generation + 1);
+	*out = handle_of(index, slot->generation);
 
 out_leave:
 	pldk__leave(t->thread);
@@ -131,25 +236,52 @@ int pldk_put_notify_nb_at(struct pldk_site *site, const struct pldk_dtensor *dst
 	return start(&t, site, PLDK_EV_PUT_NOTIFY, signal, out);
 }
 
-static int check_handle(const struct pldk_handle *handle, const char *op)
+/** struct transfer - what a handle stands for, read in one piece */
+struct transfer {
+	uint32_t index;
+	uint32_t peer;
+	uint64_t generation;
+	uint64_t ticket;
+	struct pldk_domain *domain;
+};
+
+static int fail_ended(const char *op)
 {
-	if (pldk__likely(handle && handle->magic == MAGIC_HANDLE))
-		return 0;
-	if (!handle)
-		return pldk__fail(-EINVAL, "%s: handle is NULL", op);
-	if (handle->magic == PLDK__MAGIC_DEAD)
-		return pldk__fail(-ESTALE, "%s: the handle was ended before", op);
-	return pldk__fail(-EINVAL, "%s: not a handle", op);
+	return pldk__fail(-ESTALE,
+			  "%s: the handle was ended before: by handle_wait, by a handle_test that said 1 or failed, by handle_free, or with its domain",
+			  op);
 }
 
-static int finish(struct pldk_handle *handle, uint64_t deadline_ns)
+static int look_up(const struct pldk_handle *handle, const char *op, struct transfer *out)
+{
+	const uintptr_t bits = (uintptr_t)handle;
+	const struct slot *slot;
+
+	if (!handle)
+		return pldk__fail(-EINVAL, "%s: handle is NULL", op);
+	out->index = (uint32_t)(bits >> 1) & NONE;
+	if (!(bits & 1) || out->index / CHUNK >= pldk__load_acquire(&table.nchunks) || out->index == NONE)
+		return pldk__fail(-EINVAL, "%s: not a handle", op);
+	slot = slot_at(out->index);
+	out->generation = pldk__load_acquire(&slot->generation);
+	out->peer = pldk__load_relaxed(&slot->peer);
+	out->ticket = pldk__load_relaxed(&slot->ticket);
+	out->domain = pldk__load_relaxed(&slot->domain);
+	pldk__fence_acquire();
+	if (pldk__likely(handle == handle_of(out->index, out->generation) && (out->generation & 1) &&
+			 pldk__load_relaxed(&slot->generation) == out->generation))
+		return 0;
+	return fail_ended(op);
+}
+
+static int finish(const struct transfer *transfer, uint64_t deadline_ns)
 {
 	struct pldk__lanes *lanes;
 
-	if (!handle->ticket)
+	if (!transfer->ticket)
 		return 0;
-	lanes = pldk__lanes_of(handle->domain);
-	return lanes ? pldk__lane_done(lanes, handle->peer, handle->ticket, deadline_ns) : -ENOMEM;
+	lanes = pldk__lanes_of(transfer->domain);
+	return lanes ? pldk__lane_done(lanes, transfer->peer, transfer->ticket, deadline_ns) : -ENOMEM;
 }
 
 /* A poll that finds nothing leaves no record: thousands of them would push out what matters. */
@@ -157,24 +289,25 @@ static int try_or_wait(struct pldk_site *site, struct pldk_handle *handle, const
 {
 	struct pldk__thread *thread;
 	struct pldk__rec *rec = NULL;
-	int ret = check_handle(handle, op);
+	struct transfer t;
+	int ret = look_up(handle, op, &t);
 
 	if (ret)
 		return ret;
-	ret = pldk__enter(handle->domain, &thread);
+	ret = pldk__enter(t.domain, &thread);
 	if (ret)
 		return ret;
 	if (deadline_ns != PLD_DEADLINE_POLL)
-		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, handle->ticket ? 0 : PLDK_EVENT_DONE_AT_ONCE,
-				   pldk__site_id(site), (int)handle->peer, -1, 0, (int64_t)handle->ticket);
-	ret = finish(handle, deadline_ns);
+		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, t.ticket ? 0 : PLDK_EVENT_DONE_AT_ONCE,
+				   pldk__site_id(site), (int)t.peer, -1, 0, (int64_t)t.ticket);
+	ret = finish(&t, deadline_ns);
 	if (!rec && ret != -EAGAIN)
 		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, PLDK_EVENT_DONE_AT_ONCE, pldk__site_id(site),
-				   (int)handle->peer, -1, 0, (int64_t)handle->ticket);
+				   (int)t.peer, -1, 0, (int64_t)t.ticket);
+	if (ret != -EAGAIN && ret != -ETIMEDOUT && ret != -EINTR && !slot_end(t.index, t.generation))
+		ret = fail_ended(op); /* by another thread, meanwhile */
 	if (rec && ret)
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
-	if (ret != -EAGAIN && ret != -ETIMEDOUT && ret != -EINTR)
-		end(handle);
 	pldk__leave(thread);
 	return ret;
 }
@@ -207,8 +340,10 @@ int pldk_handle_test_at(struct pldk_site *site, struct pldk_handle *handle)
  */
 void pldk_handle_free(struct pldk_handle *handle)
 {
-	if (!check_handle(handle, "handle_free"))
-		end(handle);
+	struct transfer t;
+
+	if (handle && !look_up(handle, "handle_free", &t) && !slot_end(t.index, t.generation))
+		fail_ended("handle_free");
 }
 
 /**

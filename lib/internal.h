@@ -723,6 +723,8 @@ int pldk__control_read(struct pldk_domain *domain, uint32_t rank, size_t offset,
 
 /* rma.c: complete what this thread has started to far ranks other than except (-1: none), before notifying. */
 int pldk__far_settle(struct pldk_domain *domain, int except);
+/* handle.c: the domain closes, its handles are ended. */
+void pldk__handles_end(const struct pldk_domain *domain);
 /* coll.c: free domain->coll_data and close its system windows. */
 void pldk__coll_close(struct pldk_domain *domain);
 

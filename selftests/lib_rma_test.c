@@ -687,6 +687,119 @@ TEST(transfers_complete_by_wait_test_flush_and_free)
 	run_ranks(3, start_and_wait, NULL);
 }
 
+RANK(end_handles_twice)
+{
+	struct pldk_window *window = pt_window(_metadata, world, 4096);
+	struct pldk_dtensor view = pt_view(_metadata, window, PLDK_INT64, 8);
+	int64_t mine[8] = { 0 };
+	struct pldk_tensor from = pt_tensor(_metadata, mine, PLDK_INT64, 8);
+	int peer = pldk_right(world);
+	struct pldk_handle *old[3], *more[600];
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_OK(pldk_put_nb(&view, peer, &from, NULL, NULL, &old[i]));
+	ASSERT_OK(pldk_handle_wait(old[0], PT_LONG));
+	ASSERT_TRUE(pt_until(pldk_handle_test(old[1]) == 1, 10000));
+	pldk_handle_free(old[2]);
+	/* At once, and again when others have taken their place. */
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 3; i++) {
+			EXPECT_RET(-ESTALE, pldk_handle_wait(old[i], PT_LONG));
+			EXPECT_RET(-ESTALE, pldk_handle_test(old[i]));
+			pldk_handle_free(old[i]);
+			EXPECT_NE(NULL, strstr(pldk_last_error(), "ended before"));
+		}
+		for (int i = 0; !round && i < 600; i++)
+			ASSERT_OK(pldk_put_nb(&view, peer, &from, NULL, NULL, &more[i]));
+	}
+	for (int i = 0; i < 600; i++)
+		ASSERT_OK(pldk_handle_wait(more[i], PT_LONG));
+	/* What never was one. */
+	EXPECT_RET(-EINVAL, pldk_handle_wait((struct pldk_handle *)(void *)mine, PT_LONG));
+	EXPECT_RET(-EINVAL, pldk_handle_test((struct pldk_handle *)UINTPTR_MAX));
+	/* A domain takes its handles with it. */
+	{
+		int all[2] = { 0, 1 };
+		struct pldk_domain *both;
+		struct pldk_window *theirs;
+
+		ASSERT_OK(pldk_subset(world, all, 2, PT_LONG, &both));
+		theirs = pt_window(_metadata, both, 4096);
+		view = pt_view(_metadata, theirs, PLDK_INT64, 8);
+		ASSERT_OK(pldk_put_nb(&view, peer, &from, NULL, NULL, &old[0]));
+		ASSERT_OK(pldk_flush(both, peer, PT_LONG));
+		ASSERT_OK(pldk_domain_close(both));
+		EXPECT_RET(-ESTALE, pldk_handle_wait(old[0], PT_LONG));
+	}
+	(void)rank;
+	(void)size;
+}
+
+TEST(a_handle_that_was_ended_is_told)
+{
+	run_ranks(2, end_handles_twice, NULL);
+}
+
+#define HANDLE_ENDERS 4
+
+struct ender {
+	pthread_barrier_t *start;
+	struct pldk_handle **handles;
+	int n;
+	int ended;
+	int stale;
+};
+
+static void *end_all(void *data)
+{
+	struct ender *ender = data;
+
+	pthread_barrier_wait(ender->start);
+	for (int i = 0; i < ender->n; i++) {
+		int ret = pldk_handle_wait(ender->handles[i], PT_LONG);
+
+		ender->ended += !ret;
+		ender->stale += ret == -ESTALE;
+	}
+	return NULL;
+}
+
+RANK(race_to_end)
+{
+	struct pldk_window *window = pt_window(_metadata, world, 4096);
+	struct pldk_dtensor view = pt_view(_metadata, window, PLDK_INT64, 8);
+	int64_t mine[8] = { 0 };
+	struct pldk_tensor from = pt_tensor(_metadata, mine, PLDK_INT64, 8);
+	struct pldk_handle *handles[300];
+	struct ender enders[HANDLE_ENDERS];
+	pthread_t threads[HANDLE_ENDERS];
+	pthread_barrier_t start;
+	int ended = 0, stale = 0;
+
+	pthread_barrier_init(&start, NULL, HANDLE_ENDERS);
+	for (int i = 0; i < 300; i++)
+		ASSERT_OK(pldk_put_nb(&view, pldk_right(world), &from, NULL, NULL, &handles[i]));
+	for (int i = 0; i < HANDLE_ENDERS; i++) {
+		enders[i] = (struct ender){ &start, handles, 300, 0, 0 };
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, end_all, &enders[i]));
+	}
+	for (int i = 0; i < HANDLE_ENDERS; i++) {
+		pthread_join(threads[i], NULL);
+		ended += enders[i].ended;
+		stale += enders[i].stale;
+	}
+	EXPECT_EQ(300, ended);
+	EXPECT_EQ(300 * (HANDLE_ENDERS - 1), stale);
+	pthread_barrier_destroy(&start);
+	(void)rank;
+	(void)size;
+}
+
+TEST(of_threads_that_end_a_handle_one_does)
+{
+	run_ranks(2, race_to_end, NULL);
+}
+
 RANK(put_in_order)
 {
 	struct pldk_window *window = pt_window(_metadata, world, 1 << 20);

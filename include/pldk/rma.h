@@ -134,8 +134,9 @@ int pldk_remote_store_at(struct pldk_site *site, const struct pldk_tensor *src, 
  * pldk_put_nb(), pldk_get_nb(), pldk_put_notify_nb() - start a transfer
  * @out: handle; must be ended by pldk_handle_wait(), a pldk_handle_test() that says 1, or pldk_handle_free()
  *
- * Own memory belongs to the transfer until then. pldk_put_notify_nb()'s notify follows its own put only.
- * Return: as the blocking forms.
+ * Own memory belongs to the transfer until then. pldk_put_notify_nb()'s notify follows its own put only. A handle that
+ * was ended is told: -ESTALE from every call that gets it again. A domain that closes ends its handles.
+ * Return: as the blocking forms; -ENOMEM (a million handles are under way).
  */
 int pldk_put_nb(const struct pldk_dtensor *dst, int peer, const struct pldk_tensor *src,
 		const struct pldk_region *region, const struct pldk_rma_options *options, struct pldk_handle **out);
