@@ -78,8 +78,6 @@ static void pld_domain_free(struct pld_domain *domain, struct list_head *dying)
 	for (i = 0; i < PLD_VERDICTS_KEPT; i++)
 		pld_verdict_free(domain->verdicts[i]);
 	pld_domain_free_status(domain);
-	bitmap_free(domain->ended);
-	bitmap_free(domain->dead);
 	put_pid_ns(domain->pid_ns);
 	mutex_destroy(&domain->lock);
 	mutex_destroy(&domain->create_lock);
@@ -155,7 +153,7 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 {
 	struct pld_domain *domain;
 	u32 i;
-	int ret = -ENOMEM;
+	int ret;
 
 	domain = kvzalloc(struct_size(domain, ranks, nranks), GFP_KERNEL_ACCOUNT);
 	if (!domain)
@@ -177,15 +175,9 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	mutex_init(&domain->lock);
 	get_random_bytes(domain->token, sizeof(domain->token));
 
-	domain->dead = bitmap_zalloc(nranks, GFP_KERNEL_ACCOUNT);
-	if (!domain->dead)
-		goto err_free;
-	domain->ended = bitmap_zalloc(nranks, GFP_KERNEL_ACCOUNT);
-	if (!domain->ended)
-		goto err_free_dead;
 	ret = pld_domain_alloc_status(domain);
 	if (ret)
-		goto err_free_ended;
+		goto err_free;
 	domain->pid_ns = get_pid_ns(task_active_pid_ns(current));
 	for (i = 0; i < nranks; i++) {
 		struct pld_rank *rank = &domain->ranks[i];
@@ -201,10 +193,6 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	mutex_unlock(&pld_domains_lock);
 	return domain;
 
-err_free_ended:
-	bitmap_free(domain->ended);
-err_free_dead:
-	bitmap_free(domain->dead);
 err_free:
 	mutex_destroy(&domain->lock);
 	mutex_destroy(&domain->create_lock);
@@ -385,6 +373,8 @@ void pld_join_abort(struct pld_call *call)
  * @index: rank
  * @out_fd: descriptor, not installed yet
  *
+ * After -ECANCELED the caller reports the poison: who cannot join has no status page to look at.
+ *
  * Context: Process context.
  * Return: 0, -EINVAL, -EEXIST, -ESTALE, -ECANCELED, -EMFILE, -ENOMEM.
  */
@@ -397,8 +387,10 @@ int pld_join(struct pld_call *call, struct pld_domain *domain, u32 index, s32 *o
 		return -EINVAL;
 	rank = &domain->ranks[index];
 	ret = pld_rank_claim(rank);
-	if (ret)
+	if (ret) {
+		call->write_back = ret == -ECANCELED;
 		return ret;
+	}
 	ret = pld_call_new_file(call, "[pld-rank]", &pld_rank_fops);
 	if (ret) {
 		pld_rank_unclaim(rank);
@@ -422,8 +414,11 @@ int pld_join(struct pld_call *call, struct pld_domain *domain, u32 index, s32 *o
 int pld_ioc_domain_join(struct pld_call *call, void *arg)
 {
 	struct pld_domain_join *j = arg;
+	int ret = pld_join(call, call->domain, j->rank, &j->out_fd);
 
-	return pld_join(call, call->domain, j->rank, &j->out_fd);
+	if (ret == -ECANCELED)
+		j->out_poison = pld_domain_poison_of(call->domain, &j->out_poison_rank);
+	return ret;
 }
 
 /**
@@ -486,6 +481,8 @@ int pld_ioc_domain_join_token(struct pld_call *call, void *arg)
 		ret = pld_join(call, domain, j->rank, &j->out_fd);
 	else
 		ret = -EPERM;
+	if (ret == -ECANCELED)
+		j->out_poison = pld_domain_poison_of(domain, &j->out_poison_rank);
 	pld_domain_put(domain);
 	return ret;
 }

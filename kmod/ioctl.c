@@ -55,7 +55,8 @@ struct pld_ioctl {
  * The second column is the minimum size, up to the last field that a call cannot do without. In bytes:
  *
  *	GET_INFO 16
- *	DOMAIN_CREATE 28, _JOIN 12, _JOIN_TOKEN 28, _SUBSET 24, _LEAVE 4, _POISON 4, _MEMBER 40, _TOKEN 16
+ *	DOMAIN_CREATE 28, _JOIN 12, _JOIN_TOKEN 28, _SUBSET 24, _LEAVE 4, _POISON 4, _MEMBER 40, _MEMBER_END 16,
+ *	_TOKEN 16
  *	WINDOW_CREATE 60, _DESTROY 4, _INFO 40, _RESET 4
  *	CELL_NOTIFY 16, _WAIT 32, _NOTIFY_WAIT 48, _HISTORY 32
  *	LEDGER 16, VERDICT 16
@@ -80,6 +81,8 @@ static const struct pld_ioctl pld_ioctls[] = {
 		PLD_AT(pld_domain_poison, flags), 0, PLD_NOWHERE, pld_ioc_domain_poison),
 	PLD_ROW(PLD_IOC_DOMAIN_MEMBER, PLD_MIN(pld_domain_member, out_member), PLD_ON_DOMAIN | PLD_ON_RANK,
 		PLD_AT(pld_domain_member, flags), 0, PLD_NOWHERE, pld_ioc_domain_member),
+	PLD_ROW(PLD_IOC_DOMAIN_MEMBER_END, PLD_MIN(pld_domain_member_end, status), PLD_ON_DOMAIN,
+		PLD_AT(pld_domain_member_end, flags), 0, PLD_NOWHERE, pld_ioc_domain_member_end),
 	PLD_ROW(PLD_IOC_DOMAIN_TOKEN, PLD_MIN(pld_domain_token, out_token), PLD_ON_DOMAIN | PLD_ON_RANK | PLD_ACTS,
 		PLD_NOWHERE, 0, PLD_NOWHERE, pld_ioc_domain_token),
 	PLD_ROW(PLD_IOC_WINDOW_CREATE, PLD_MIN(pld_window_create, out_created), PLD_ON_RANK | PLD_ACTS,
@@ -115,6 +118,7 @@ union pld_ioctl_arg {
 	struct pld_domain_leave domain_leave;
 	struct pld_domain_poison domain_poison;
 	struct pld_domain_member domain_member;
+	struct pld_domain_member_end domain_member_end;
 	struct pld_domain_token domain_token;
 	struct pld_window_create window_create;
 	struct pld_window_destroy window_destroy;

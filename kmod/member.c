@@ -134,6 +134,9 @@ static int pld_rank_exit_notice(struct wait_queue_entry *entry, unsigned int mod
 	struct task_struct *leader;
 	u32 state;
 
+	/* Newer kernels come again when the zombie is reaped, and know nothing any more. */
+	if (rank->exit_state)
+		return 0;
 	rcu_read_lock();
 	leader = pid_task(rank->tgid, PIDTYPE_TGID);
 	if (!leader || (leader->exit_state && !atomic_read(&leader->signal->live))) {
@@ -228,19 +231,23 @@ static void pld_rank_set_ended_locked(struct pld_rank *rank, u32 state, s32 stat
 	lockdep_assert_held(&domain->state_lock);
 	rank->since_ns = pld_now_ns();
 	rank->status = status;
-	WRITE_ONCE(rank->state, state);
-	__set_bit(rank->index, domain->ended);
+	/* Whoever is sent home by this end looks at the page: it says how before anybody is. */
+	WRITE_ONCE(m->status, status);
+	WRITE_ONCE(m->state, state);
 	if (state == PLD_MEMBER_FINALISED) {
 		WRITE_ONCE(domain->nfinalised, domain->nfinalised + 1);
 	} else {
-		__set_bit(rank->index, domain->dead);
 		if (!domain->ndead)
 			WRITE_ONCE(domain->first_dead, rank->index);
-		/* Pairs with the acquire in pld_wait_failure(): who sees the count sees the bit. */
+		/* Pairs with the acquire in pld_wait_failure(): who sees the count sees who was first. */
 		smp_store_release(&domain->ndead, domain->ndead + 1);
 	}
-	WRITE_ONCE(m->status, status);
-	WRITE_ONCE(m->state, state);
+	/*
+	 * Pairs with pld_rank_state(): who sees the end sees the count and the status. Otherwise the referee could find
+	 * a rank gone and its waiters still without a reason to fail: EDEADLK instead of EOWNERDEAD or ESHUTDOWN.
+	 * (Waiters that see the count before the state are told once more, after all this.)
+	 */
+	smp_store_release(&rank->state, state);
 	pld_status_publish_locked(domain);
 }
 
@@ -279,12 +286,12 @@ void pld_rank_end(struct pld_rank *rank, u32 state, s32 status)
 }
 
 /**
- * pld_rank_end_absent() - the process that could join this rank of a subset has ended in the parent
- * @rank: rank of the subset
+ * pld_rank_end_absent() - the process that could join this rank has ended: in the parent, or by its launcher's word
+ * @rank: rank
  * @state: as it ended
  * @status: as it ended
  *
- * Context: Process context. Takes state_lock and wait_locks of the subset.
+ * Context: Process context. Takes state_lock and wait_locks of the domain.
  * Return: true if it ended here; false if it has joined, is joining, or had ended before.
  */
 bool pld_rank_end_absent(struct pld_rank *rank, u32 state, s32 status)
@@ -423,6 +430,25 @@ bool pld_domain_poison(struct pld_domain *domain, u32 reason, u32 rank)
 }
 
 /**
+ * pld_domain_poison_of() - is the domain poisoned, and by whom?
+ * @domain: domain
+ * @out_rank: who, or PLD_RANK_ANY
+ *
+ * Context: Takes state_lock.
+ * Return: 0, or PLD_POISON_SET plus the reason.
+ */
+u32 pld_domain_poison_of(struct pld_domain *domain, u32 *out_rank)
+{
+	u32 poison;
+
+	spin_lock(&domain->state_lock);
+	poison = domain->poison;
+	*out_rank = domain->poison_rank;
+	spin_unlock(&domain->state_lock);
+	return poison;
+}
+
+/**
  * pld_ioc_domain_poison() - PLD_IOC_DOMAIN_POISON
  * @call: on a domain or a living rank
  * @arg: struct pld_domain_poison
@@ -470,5 +496,29 @@ int pld_ioc_domain_member(struct pld_call *call, void *arg)
 	m->out_member.node = rank->node;
 	m->out_run_state = m->out_member.state == PLD_MEMBER_ABSENT ? 0 : pld_rank_run_state(rank);
 	m->out_nwaiters = READ_ONCE(rank->nwaiters);
+	return 0;
+}
+
+/**
+ * pld_ioc_domain_member_end() - PLD_IOC_DOMAIN_MEMBER_END
+ * @call: on a domain
+ * @arg: struct pld_domain_member_end
+ *
+ * Return: 0, -EINVAL, -EEXIST, -ESTALE.
+ */
+int pld_ioc_domain_member_end(struct pld_call *call, void *arg)
+{
+	const struct pld_domain_member_end *e = arg;
+	struct pld_rank *rank;
+
+	if (e->rank >= call->domain->nranks)
+		return -EINVAL;
+	if (e->state == PLD_MEMBER_EXITED ? e->status < 0 || e->status > 0xff :
+					    e->state != PLD_MEMBER_KILLED || e->status < 1 || e->status > 0x7f)
+		return -EINVAL;
+	rank = &call->domain->ranks[e->rank];
+	if (!pld_rank_end_absent(rank, e->state, e->status))
+		return READ_ONCE(rank->state) >= PLD_MEMBER_FINALISED ? -ESTALE : -EEXIST;
+	pld_subsets_rank_ended(call->domain, e->rank, e->state, e->status);
 	return 0;
 }

@@ -271,8 +271,6 @@ struct pld_domain {
 	u32 poison; /* also read without the lock */
 	u32 poison_rank;
 	u32 events;
-	unsigned long *dead;  /* bit a rank */
-	unsigned long *ended; /* dead or finalised */
 	struct pld_verdict_record *verdicts[PLD_VERDICTS_KEPT];
 	u32 verdict_next;
 
@@ -334,6 +332,12 @@ struct pld_wakes {
 	struct task_struct *tasks[8];
 };
 
+/* Without state_lock; who sees that it ended sees how, and that the domain counts it: pld_rank_set_ended_locked(). */
+static inline u32 pld_rank_state(const struct pld_rank *rank)
+{
+	return smp_load_acquire(&rank->state);
+}
+
 /* main.c */
 extern const struct file_operations pld_domain_fops;
 extern const struct file_operations pld_rank_fops;
@@ -382,9 +386,11 @@ bool pld_rank_is_caller(const struct pld_rank *rank);
 void pld_rank_closing(struct pld_rank *rank);
 char pld_rank_run_state(const struct pld_rank *rank);
 bool pld_domain_poison(struct pld_domain *domain, u32 reason, u32 rank);
+u32 pld_domain_poison_of(struct pld_domain *domain, u32 *out_rank);
 int pld_ioc_domain_leave(struct pld_call *call, void *arg);
 int pld_ioc_domain_poison(struct pld_call *call, void *arg);
 int pld_ioc_domain_member(struct pld_call *call, void *arg);
+int pld_ioc_domain_member_end(struct pld_call *call, void *arg);
 
 /* pages.c */
 u64 pld_cap_bytes(void);

@@ -205,7 +205,7 @@ static int pld_solve_map_domains(struct pld_solve *s)
 		sd->members = sd->node_of + nranks;
 		for (r = 0; r < nranks; r++) {
 			struct pld_rank *rank = &sd->domain->ranks[r];
-			u32 state = READ_ONCE(rank->state);
+			u32 state = pld_rank_state(rank);
 
 			if (state == PLD_MEMBER_ABSENT)
 				sd->node_of[r] = absent;

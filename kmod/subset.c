@@ -198,15 +198,15 @@ static struct pld_domain *pld_subset_get_locked(struct pld_domain *parent, const
 static void pld_subset_catch_up_locked(struct pld_domain *fresh)
 {
 	struct pld_domain *parent = fresh->parent;
-	u32 i, state, poison = READ_ONCE(parent->poison);
+	u32 i, state, rank, poison = pld_domain_poison_of(parent, &rank);
 
 	lockdep_assert_held(&pld_domains_lock);
 	if (poison)
-		pld_domain_poison(fresh, poison & ~PLD_POISON_SET, pld_subset_rank(fresh, parent->poison_rank));
+		pld_domain_poison(fresh, poison & ~PLD_POISON_SET, pld_subset_rank(fresh, rank));
 	for (i = 0; i < fresh->nranks; i++) {
 		const struct pld_rank *member = &parent->ranks[fresh->parent_ranks[i]];
 
-		state = READ_ONCE(member->state);
+		state = pld_rank_state(member);
 		if (state >= PLD_MEMBER_FINALISED)
 			pld_rank_end_absent(&fresh->ranks[i], state, member->status);
 	}
@@ -253,7 +253,7 @@ static void pld_subset_commit(struct pld_call *call)
 /* A claim kept the caller's end in the parent from being passed on. */
 static void pld_subset_claim_failed(struct pld_rank *parent_rank)
 {
-	u32 state = READ_ONCE(parent_rank->state);
+	u32 state = pld_rank_state(parent_rank);
 
 	if (state >= PLD_MEMBER_FINALISED)
 		pld_subsets_rank_ended(parent_rank->domain, parent_rank->index, state, parent_rank->status);
@@ -263,6 +263,18 @@ static void pld_subset_abort(struct pld_call *call)
 {
 	pld_join_abort(call);
 	pld_subset_claim_failed(call->rank);
+}
+
+/* Of the parent if that is poisoned, as ranks of the parent in any case. */
+static void pld_subset_report_poison(struct pld_domain_subset *u, struct pld_domain *parent, struct pld_domain *subset)
+{
+	u32 rank;
+
+	u->out_poison = pld_domain_poison_of(parent, &u->out_poison_rank);
+	if (u->out_poison || !subset)
+		return;
+	u->out_poison = pld_domain_poison_of(subset, &rank);
+	u->out_poison_rank = rank == PLD_RANK_ANY ? rank : subset->parent_ranks[rank];
 }
 
 static int pld_subset_join(struct pld_call *call, struct pld_domain_subset *u, const u32 *ranks, u32 pos)
@@ -278,6 +290,8 @@ static int pld_subset_join(struct pld_call *call, struct pld_domain_subset *u, c
 	if (IS_ERR(subset))
 		return PTR_ERR(subset);
 	ret = pld_join(call, subset, pos, &u->out_fd);
+	if (ret == -ECANCELED)
+		pld_subset_report_poison(u, parent, subset);
 	pld_domain_put(subset);
 	if (ret) {
 		pld_subset_claim_failed(call->rank);
@@ -317,8 +331,11 @@ int pld_ioc_domain_subset(struct pld_call *call, void *arg)
 	}
 	if (!ret && pos == PLD_RANK_ANY)
 		ret = -EINVAL;
-	if (!ret && READ_ONCE(call->domain->poison))
+	if (!ret && READ_ONCE(call->domain->poison)) {
 		ret = -ECANCELED;
+		pld_subset_report_poison(u, call->domain, NULL);
+		call->write_back = true;
+	}
 	if (!ret)
 		ret = pld_subset_join(call, u, ranks, pos);
 	kvfree(ranks);

@@ -292,7 +292,7 @@ static bool pld_wait_look(struct pld_waiter *w, u32 *out_index)
 
 static bool pld_rank_is_dead(const struct pld_domain *domain, u32 rank)
 {
-	return READ_ONCE(domain->ranks[rank].state) > PLD_MEMBER_FINALISED;
+	return pld_rank_state(&domain->ranks[rank]) > PLD_MEMBER_FINALISED;
 }
 
 /* A dead rank that may notify @p, or PLD_RANK_ANY. */

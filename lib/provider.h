@@ -176,8 +176,7 @@ enum pldk__rmw { PLDK__RMW_ADD, PLDK__RMW_SWAP, PLDK__RMW_CAS };
  * @probe: can it be used here? Instant, without side effects. The sentence says what is missing and what to do
  * @create: make a world; *out_fd is close-on-exec
  * @owns: is fd one of this provider's worlds? No sentence
- * @mark_dead: a launcher's word, wait_status as from waitpid(2). dev: the kernel knows, but for ranks that ended before
- *             they joined
+ * @mark_dead: a launcher's word, wait_status as from waitpid(2). A rank whose end is known is left as it is
  * @poison_fd: as @poison, by a launcher
  * @token, @join_token: NULL where a provider has none
  * @join: become rank of the world fd, which stays the caller's

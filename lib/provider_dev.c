@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "provider_dev.h"
@@ -186,21 +187,25 @@ static int dev_poison_fd(int fd, uint32_t reason)
 	return fail_plain(pldk__ioctl(fd, PLD_IOC_DOMAIN_POISON, &p), "cannot abort the world");
 }
 
-/*
- * The kernel sees the end of every rank that joined. One that ended before it joined is nobody to the kernel: then
- * those who wait for it in their join are sent home.
- */
+/* The kernel sees the end of every rank that joined; it has to be told of one that ended before. */
 static int dev_mark_dead(int fd, uint32_t rank, int wait_status)
 {
-	struct pld_domain_member m = { .rank = rank };
-	int ret = pldk__ioctl(fd, PLD_IOC_DOMAIN_MEMBER, &m);
+	struct pld_domain_member_end e = { .rank = rank };
+	int ret;
 
-	(void)wait_status;
-	if (ret)
-		return fail_plain(ret, "cannot look at the rank");
-	if (m.out_member.state != PLD_MEMBER_ABSENT)
+	if (WIFSIGNALED(wait_status)) {
+		e.state = PLD_MEMBER_KILLED;
+		e.status = WTERMSIG(wait_status);
+	} else {
+		e.state = PLD_MEMBER_EXITED;
+		e.status = WEXITSTATUS(wait_status);
+	}
+	ret = pldk__ioctl(fd, PLD_IOC_DOMAIN_MEMBER_END, &e);
+	if (ret == -EEXIST || ret == -ESTALE)
 		return 0;
-	return dev_poison_fd(fd, PLDK__JOIN_FAILED(rank, -EOWNERDEAD));
+	if (ret == -EINVAL)
+		return pldk__fail(ret, "rank %u is not in this world", rank);
+	return fail_plain(ret, "cannot tell that a rank has ended");
 }
 
 static int dev_token(int fd, uint8_t out_token[16])
@@ -258,41 +263,8 @@ err_close:
 	return ret;
 }
 
-/* A number from the fdinfo of one of our files (the format is in kmod/fdinfo.c), or -1. */
-static long long fdinfo_number(int fd, const char *key)
-{
-	const size_t len = strlen(key);
-	long long value = -1;
-	char line[512];
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, key, len) || line[len] != ':')
-			continue;
-		value = strtoll(line + len + 1, NULL, 10);
-		break;
-	}
-	fclose(file);
-	return value;
-}
-
-/* A domain file has no status page; what it says of the poison stands in its fdinfo, if there is a /proc. */
-static int fail_poisoned_fd(int fd)
-{
-	const long long poison = fdinfo_number(fd, "poison");
-	const long long rank = fdinfo_number(fd, "poison_rank");
-
-	if (poison <= 0)
-		return pldk__fail(-ECANCELED, "the domain was aborted");
-	return pldk__fail_poisoned((uint32_t)poison & ~PLD_POISON_SET, rank < 0 ? PLD_RANK_ANY : (uint32_t)rank);
-}
-
-static int fail_join(int ret, uint32_t rank)
+/* @poison and @poisoner are what the call reported with -ECANCELED. */
+static int fail_join(int ret, uint32_t rank, uint32_t poison, uint32_t poisoner)
 {
 	switch (-ret) {
 	case EINVAL:
@@ -302,7 +274,7 @@ static int fail_join(int ret, uint32_t rank)
 	case ESTALE:
 		return pldk__fail(ret, "rank %u has been here and is gone: a place is not given twice", rank);
 	case ECANCELED:
-		return pldk__fail(ret, "the domain was aborted");
+		return pldk__fail_poisoned(poison & ~PLD_POISON_SET, poisoner);
 	case EMFILE:
 		return pldk__fail(ret, "no descriptor left: raise RLIMIT_NOFILE (ulimit -n)");
 	case ENOTTY:
@@ -317,9 +289,7 @@ static int dev_join(int fd, uint32_t rank, struct pldk__pdomain **out)
 	struct pld_domain_join j = { .rank = rank };
 	int ret = pldk__ioctl(fd, PLD_IOC_DOMAIN_JOIN, &j);
 
-	if (ret == -ECANCELED)
-		return fail_poisoned_fd(fd);
-	return ret ? fail_join(ret, rank) : pd_make(j.out_fd, rank, out);
+	return ret ? fail_join(ret, rank, j.out_poison, j.out_poison_rank) : pd_make(j.out_fd, rank, out);
 }
 
 static int dev_join_token(const uint8_t token[16], uint32_t rank, struct pldk__pdomain **out)
@@ -343,14 +313,13 @@ static int dev_join_token(const uint8_t token[16], uint32_t rank, struct pldk__p
 	if (ret == -EPERM)
 		return pldk__fail(ret, "cannot join: the world belongs to another user than uid %u",
 				  (unsigned int)geteuid());
-	return ret ? fail_join(ret, rank) : pd_make(j.out_fd, rank, out);
+	return ret ? fail_join(ret, rank, j.out_poison, j.out_poison_rank) : pd_make(j.out_fd, rank, out);
 }
 
 static int dev_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *ranks, uint32_t nranks,
 		      struct pldk__pdomain **out)
 {
 	struct pld_domain_subset s = { .key = key, .nranks = nranks, .ranks = (uintptr_t)ranks };
-	uint32_t poison;
 	uint32_t rank;
 	int ret;
 
@@ -368,15 +337,8 @@ static int dev_subset(struct pldk__pdomain *base, uint32_t key, const uint32_t *
 	case EINVAL:
 		return pldk__fail(ret, "the list of ranks has one twice, one out of 0..%u, or not the caller, rank %u",
 				  base->nranks - 1, base->rank);
-	case ECANCELED:
-		/* The parent's poison is the subset's; else a member of the subset poisoned that one alone. */
-		poison = pldk__load_acquire(&base->status->poison);
-		if (poison)
-			return pldk__fail_poisoned(poison & ~PLD_POISON_SET,
-						   pldk__load_relaxed(&base->status->poison_rank));
-		return fail_join(ret, rank);
 	default:
-		return fail_join(ret, rank);
+		return fail_join(ret, rank, s.out_poison, s.out_poison_rank);
 	}
 }
 

@@ -71,28 +71,40 @@ AT(pld_domain_create, cpus, 16);
 AT(pld_domain_create, out_fd, 24);
 AT(pld_domain_create, reserved, 28);
 
-SIZE(pld_domain_join, 16);
+SIZE(pld_domain_join, 24);
 AT(pld_domain_join, rank, 0);
 AT(pld_domain_join, flags, 4);
 AT(pld_domain_join, out_fd, 8);
 AT(pld_domain_join, reserved, 12);
+AT(pld_domain_join, out_poison, 16);
+AT(pld_domain_join, out_poison_rank, 20);
 
 SIZE(pld_domain_token, 16);
 AT(pld_domain_token, out_token, 0);
 
-SIZE(pld_domain_join_token, 32);
+SIZE(pld_domain_join_token, 40);
 AT(pld_domain_join_token, token, 0);
 AT(pld_domain_join_token, rank, 16);
 AT(pld_domain_join_token, flags, 20);
 AT(pld_domain_join_token, out_fd, 24);
 AT(pld_domain_join_token, reserved, 28);
+AT(pld_domain_join_token, out_poison, 32);
+AT(pld_domain_join_token, out_poison_rank, 36);
 
-SIZE(pld_domain_subset, 24);
+SIZE(pld_domain_subset, 32);
 AT(pld_domain_subset, key, 0);
 AT(pld_domain_subset, nranks, 4);
 AT(pld_domain_subset, ranks, 8);
 AT(pld_domain_subset, flags, 16);
 AT(pld_domain_subset, out_fd, 20);
+AT(pld_domain_subset, out_poison, 24);
+AT(pld_domain_subset, out_poison_rank, 28);
+
+SIZE(pld_domain_member_end, 16);
+AT(pld_domain_member_end, rank, 0);
+AT(pld_domain_member_end, flags, 4);
+AT(pld_domain_member_end, state, 8);
+AT(pld_domain_member_end, status, 12);
 
 SIZE(pld_domain_leave, 8);
 AT(pld_domain_leave, flags, 0);
@@ -238,13 +250,14 @@ AT(pld_cell_history, out_reserved, 36);
 
 NUMBER(PLD_IOC_GET_INFO, 0xc060b900);
 NUMBER(PLD_IOC_DOMAIN_CREATE, 0xc020b910);
-NUMBER(PLD_IOC_DOMAIN_JOIN, 0xc010b911);
-NUMBER(PLD_IOC_DOMAIN_JOIN_TOKEN, 0xc020b912);
-NUMBER(PLD_IOC_DOMAIN_SUBSET, 0xc018b913);
+NUMBER(PLD_IOC_DOMAIN_JOIN, 0xc018b911);
+NUMBER(PLD_IOC_DOMAIN_JOIN_TOKEN, 0xc028b912);
+NUMBER(PLD_IOC_DOMAIN_SUBSET, 0xc020b913);
 NUMBER(PLD_IOC_DOMAIN_LEAVE, 0x4008b914);
 NUMBER(PLD_IOC_DOMAIN_POISON, 0x4008b915);
 NUMBER(PLD_IOC_DOMAIN_MEMBER, 0xc038b916);
 NUMBER(PLD_IOC_DOMAIN_TOKEN, 0x8010b917);
+NUMBER(PLD_IOC_DOMAIN_MEMBER_END, 0x4010b918);
 NUMBER(PLD_IOC_WINDOW_CREATE, 0xc050b920);
 NUMBER(PLD_IOC_WINDOW_DESTROY, 0x4008b921);
 NUMBER(PLD_IOC_WINDOW_INFO, 0xc048b922);
@@ -275,6 +288,7 @@ TEST(sizes_are_multiples_of_eight)
 	EIGHT(pld_domain_leave);
 	EIGHT(pld_domain_poison);
 	EIGHT(pld_domain_member);
+	EIGHT(pld_domain_member_end);
 	EIGHT(pld_window_create);
 	EIGHT(pld_window_destroy);
 	EIGHT(pld_window_info);

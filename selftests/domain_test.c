@@ -292,6 +292,108 @@ TEST_F(domain, poison_wakes_sleepers_of_all_ranks)
 		EXPECT_CHILD_OK(pid[i]);
 }
 
+static int end_absent(int fd, uint32_t rank, uint32_t state, int32_t status)
+{
+	struct pld_domain_member_end e = { .rank = rank, .state = state, .status = status };
+
+	return pld_ioctl(fd, PLD_IOC_DOMAIN_MEMBER_END, &e);
+}
+
+/* A12: only a launcher knows of a process that ended before it joined. */
+TEST_F(domain, a_launchers_word_ends_a_rank_that_never_joined)
+{
+	uint32_t ranks[] = { 0, 3, 2 };
+	int r = pld_join(self->fd, 0), s = pld_subset(r, 1, 3, ranks);
+	struct pld_status *page = pld_map(r, PLD_MMAP_STATUS, PLD_PAGE, PROT_READ);
+	const struct pld_member *m;
+	uint32_t events;
+
+	ASSERT_NE(MAP_FAILED, page);
+	m = (const struct pld_member *)((char *)page + PLD_STATUS_HEADER) + 3;
+	events = page->events;
+	ASSERT_EQ(0, pld_signal_window(r, 1, 1, NULL));
+	ASSERT_EQ(0, pld_signal_window(s, 1, 1, NULL));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 4, PLD_MEMBER_EXITED, 0));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_FINALISED, 0));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_RELEASED, 0));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_EXITED, 256));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_EXITED, -1));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_KILLED, 0));
+	EXPECT_EQ(-EINVAL, end_absent(self->fd, 3, PLD_MEMBER_KILLED, 128));
+	EXPECT_EQ(-EEXIST, end_absent(self->fd, 0, PLD_MEMBER_EXITED, 0));
+	EXPECT_EQ(-ENOTTY, end_absent(r, 3, PLD_MEMBER_EXITED, 0));
+	EXPECT_EQ(events, page->events);
+	EXPECT_EQ(PLD_MEMBER_ABSENT, pld_member_state(s, 1));
+
+	EXPECT_EQ(0, end_absent(self->fd, 3, PLD_MEMBER_KILLED, 11));
+	EXPECT_EQ(events + 1, page->events);
+	EXPECT_EQ(1, page->joined);
+	EXPECT_EQ(1, page->dead);
+	EXPECT_EQ(3, page->first_dead);
+	EXPECT_EQ(PLD_MEMBER_KILLED, m->state);
+	EXPECT_EQ(11, m->status);
+	EXPECT_EQ(0, m->pid);
+	EXPECT_EQ(PLD_MEMBER_KILLED, pld_member_state(s, 1));
+	EXPECT_EQ(-EOWNERDEAD, pld_wait_ge(r, 1, 0, 1, 3, 0, pld_now() + 10 * SEC));
+	EXPECT_EQ(-EOWNERDEAD, pld_wait_ge(s, 1, 0, 1, 1, 0, pld_now() + 10 * SEC));
+	EXPECT_EQ(-ESTALE, end_absent(self->fd, 3, PLD_MEMBER_EXITED, 0));
+	EXPECT_EQ(-ESTALE, pld_join(self->fd, 3));
+	EXPECT_EQ(0, pld_fdinfo(r, "poison"));
+}
+
+TEST_F(domain, a_launchers_word_wakes_who_waits_for_that_rank)
+{
+	pid_t pid = pld_fork();
+
+	if (!pid) {
+		int r = pld_join(self->fd, 0);
+
+		PLD_CHILD_CHECK(!pld_signal_window(r, 1, 1, NULL));
+		PLD_CHILD_CHECK(pld_wait_ge(r, 1, 0, 1, 2, 0, PLD_DEADLINE_NEVER) == -EOWNERDEAD);
+		_exit(0);
+	}
+	ASSERT_TRUE(PLD_WAIT_FOR(pld_fdinfo(self->fd, "waiters") == 1, 5000));
+	EXPECT_EQ(0, end_absent(self->fd, 2, PLD_MEMBER_EXITED, 1));
+	EXPECT_CHILD_OK(pid);
+}
+
+TEST_F(domain, a_refused_join_tells_who_poisoned_and_why)
+{
+	struct pld_domain_join j = { .rank = 2, .out_fd = -2 };
+	struct pld_domain_join_token jt = { .rank = 2, .out_fd = -2 };
+	struct pld_domain_token t;
+	int r = pld_join(self->fd, 1), dev = pld_open();
+
+	ASSERT_EQ(0, pld_ioctl(self->fd, PLD_IOC_DOMAIN_TOKEN, &t));
+	memcpy(jt.token, t.out_token, sizeof(jt.token));
+	ASSERT_EQ(0, pld_poison(r, 0x1234));
+	EXPECT_EQ(-ECANCELED, pld_ioctl(self->fd, PLD_IOC_DOMAIN_JOIN, &j));
+	EXPECT_EQ(-2, j.out_fd);
+	EXPECT_EQ(PLD_POISON_SET | 0x1234, j.out_poison);
+	EXPECT_EQ(1, j.out_poison_rank);
+	EXPECT_EQ(-ECANCELED, pld_ioctl(dev, PLD_IOC_DOMAIN_JOIN_TOKEN, &jt));
+	EXPECT_EQ(-2, jt.out_fd);
+	EXPECT_EQ(PLD_POISON_SET | 0x1234, jt.out_poison);
+	EXPECT_EQ(1, jt.out_poison_rank);
+}
+
+TEST_F(domain, a_refused_subset_tells_who_poisoned_and_why)
+{
+	uint32_t ranks[] = { 3, 1, 0 };
+	struct pld_domain_subset u = { .key = 1, .nranks = 3, .ranks = pld_ptr(ranks), .out_fd = -2 };
+	int r0 = pld_join(self->fd, 0), r1 = pld_join(self->fd, 1), s1 = pld_subset(r1, 1, 3, ranks);
+
+	ASSERT_EQ(0, pld_poison(s1, 7)); /* the subset alone, by its rank 1 */
+	EXPECT_EQ(-ECANCELED, pld_ioctl(r0, PLD_IOC_DOMAIN_SUBSET, &u));
+	EXPECT_EQ(PLD_POISON_SET | 7, u.out_poison);
+	EXPECT_EQ(1, u.out_poison_rank);
+	ASSERT_EQ(0, pld_poison(self->fd, 8));
+	EXPECT_EQ(-ECANCELED, pld_ioctl(r0, PLD_IOC_DOMAIN_SUBSET, &u));
+	EXPECT_EQ(PLD_POISON_SET | 8, u.out_poison);
+	EXPECT_EQ(PLD_RANK_ANY, u.out_poison_rank);
+	EXPECT_EQ(-2, u.out_fd);
+}
+
 TEST_F(domain, subset_is_a_domain_of_its_own)
 {
 	uint32_t ranks[] = { 3, 1 }, other[] = { 1, 3 }, twice[] = { 1, 1 }, range[] = { 1, 4 }, without[] = { 0, 3 };

@@ -481,9 +481,9 @@ TEST(join_fails_when_the_launcher_says_that_a_rank_never_came)
 	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, -1, 0));
 	EXPECT_RET(-EBADF, pldk_world_mark_dead(-1, 1, 0));
 	EXPECT_OK(pldk_world_mark_dead(fd, 1, 3 << 8));
-	/* The kernel believes what it sees only: there the join is sent home without how the rank ended. */
-	EXPECT_RET(pt_is_dev() ? -ECANCELED : -EOWNERDEAD, pldk_world_join(fd, 0, PT_LONG, &world));
-	EXPECT_SAYS("rank 1", pt_is_dev() ? "died" : "3");
+	EXPECT_RET(-EOWNERDEAD, pldk_world_join(fd, 0, PT_LONG, &world));
+	EXPECT_SAYS("rank 1", "code 3");
+	EXPECT_RET(-ESTALE, pldk_world_join(fd, 1, PT_LONG, &world));
 	EXPECT_EQ(PT_POISON_PTR, world);
 	close(fd);
 }
@@ -497,7 +497,7 @@ TEST(join_of_a_poisoned_world_is_cancelled)
 	EXPECT_RET(-EBADF, pldk_world_poison(-1, 7));
 	EXPECT_OK(pldk_world_poison(fd, 7));
 	EXPECT_RET(-ECANCELED, pldk_world_join(fd, 0, PT_LONG, &world));
-	EXPECT_SAYS("7");
+	EXPECT_SAYS("aborted from outside", "code 7");
 	EXPECT_EQ(PT_POISON_PTR, world);
 	close(fd);
 }
@@ -772,6 +772,15 @@ TEST(a_token_opens_the_world_on_dev_and_does_not_exist_on_shm)
 	in_child(join_beside_the_token, &fd);
 	waitpid(pid, &status, 0);
 	EXPECT_EQ(0, status);
+	close(fd);
+
+	/* Who comes by token learns as much as who comes by descriptor. */
+	ASSERT_OK(pldk_world_create(2, NULL, &fd));
+	ASSERT_OK(pldk_world_token(fd, token));
+	ASSERT_OK(pldk_world_poison(fd, 77));
+	EXPECT_RET(-ECANCELED, pldk_world_join_token(token, 1, PLDK_TRY, &world));
+	EXPECT_SAYS("aborted from outside", "code 77");
+	EXPECT_EQ(PT_POISON_PTR, world);
 	close(fd);
 }
 

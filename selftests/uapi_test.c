@@ -55,6 +55,16 @@ static void fill_join_token(struct world *w, void *arg)
 	j->rank = 1;
 }
 
+static void fill_member_end(struct world *w, void *arg)
+{
+	struct pld_domain_member_end *e = arg;
+
+	(void)w;
+	e->rank = 1;
+	e->state = PLD_MEMBER_KILLED;
+	e->status = 9;
+}
+
 static void fill_subset(struct world *w, void *arg)
 {
 	struct pld_domain_subset *s = arg;
@@ -136,6 +146,8 @@ static const struct row rows[] = {
 	  AT(pld_domain_poison, flags), NONE, fill_none },
 	{ "domain_member", PLD_IOC_DOMAIN_MEMBER, ON_DOMAIN, MIN(pld_domain_member, out_member),
 	  AT(pld_domain_member, flags), NONE, fill_none },
+	{ "domain_member_end", PLD_IOC_DOMAIN_MEMBER_END, ON_DOMAIN, MIN(pld_domain_member_end, status),
+	  AT(pld_domain_member_end, flags), NONE, fill_member_end },
 	{ "domain_token", PLD_IOC_DOMAIN_TOKEN, ON_DOMAIN, MIN(pld_domain_token, out_token), NONE, NONE, fill_none },
 	{ "window_create", PLD_IOC_WINDOW_CREATE, ON_RANK, MIN(pld_window_create, out_created),
 	  AT(pld_window_create, flags), AT(pld_window_create, reserved), fill_window_create },

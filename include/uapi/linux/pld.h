@@ -38,7 +38,8 @@
  *
  * Three kinds of file exist. The *device* file (/dev/pld opened) answers GET_INFO, DOMAIN_CREATE and
  * DOMAIN_JOIN_TOKEN. A *domain* file (from DOMAIN_CREATE) names a domain without being a member: it can be
- * inherited or passed, and answers DOMAIN_JOIN, DOMAIN_TOKEN, DOMAIN_MEMBER, DOMAIN_POISON, LEDGER and VERDICT.
+ * inherited or passed, and answers DOMAIN_JOIN, DOMAIN_TOKEN, DOMAIN_MEMBER, DOMAIN_MEMBER_END, DOMAIN_POISON, LEDGER,
+ * VERDICT and CELL_HISTORY.
  * A *rank* file (from a join) is one membership: it answers everything else, and only for the process that joined,
  * while it is a member (ENOTCONN for any other, for example a child that inherited it). GET_INFO, DOMAIN_MEMBER,
  * LEDGER, VERDICT and CELL_HISTORY only look: they answer every holder of a rank file (a forked child, a process that
@@ -258,6 +259,8 @@ struct pld_domain_create {
  * @flags: in: zero
  * @out_fd: rank file
  * @reserved: in: zero
+ * @out_poison: on ECANCELED only: as in struct pld_status
+ * @out_poison_rank: on ECANCELED only: as in struct pld_status
  *
  * Binds the rank to the calling process. It is dead when that process exits or the rank file's last reference
  * goes, whichever is first.
@@ -270,6 +273,8 @@ struct pld_domain_join {
 	__u32 flags;
 	__s32 out_fd;
 	__u32 reserved;
+	__u32 out_poison;
+	__u32 out_poison_rank;
 };
 
 /**
@@ -287,6 +292,8 @@ struct pld_domain_token {
  * @flags: in: zero
  * @out_fd: rank file
  * @reserved: in: zero
+ * @out_poison: as in struct pld_domain_join
+ * @out_poison_rank: as in struct pld_domain_join
  *
  * Errors: ENOENT (no such domain in this instance), EPERM (another user's), and those of DOMAIN_JOIN.
  */
@@ -296,6 +303,8 @@ struct pld_domain_join_token {
 	__u32 flags;
 	__s32 out_fd;
 	__u32 reserved;
+	__u32 out_poison;
+	__u32 out_poison_rank;
 };
 
 /**
@@ -305,6 +314,8 @@ struct pld_domain_join_token {
  * @ranks: in: pointer to @nranks __u32 ranks of this domain; position = rank in the subset
  * @flags: in: zero
  * @out_fd: rank file in the subset
+ * @out_poison: as in struct pld_domain_join; of this domain, else of the subset
+ * @out_poison_rank: as in struct pld_domain_join, as a rank of this domain
  *
  * The first caller of a key creates, the others join what it created. The call is local and never waits. When all
  * members have joined or ended, the key is free again.
@@ -320,6 +331,8 @@ struct pld_domain_subset {
 	__aligned_u64 ranks;
 	__u32 flags;
 	__s32 out_fd;
+	__u32 out_poison;
+	__u32 out_poison_rank;
 };
 
 /**
@@ -366,6 +379,25 @@ struct pld_domain_member {
 	__u32 out_run_state;
 	__u32 out_nwaiters;
 	__aligned_u64 out_since_ns;
+};
+
+/**
+ * struct pld_domain_member_end - ioctl(PLD_IOC_DOMAIN_MEMBER_END) on a domain file
+ * @rank: in: rank that has not joined
+ * @flags: in: zero
+ * @state: in: PLD_MEMBER_EXITED or PLD_MEMBER_KILLED
+ * @status: in: exit code 0..255, or POSIX signal 1..127
+ *
+ * A launcher's word: the process that was to become this rank has ended. The kernel sees the end of every rank that
+ * joined; of one that came to nothing only who started it knows. The rank is dead from now on, here and in the subsets.
+ *
+ * Errors: EINVAL, EEXIST (it has joined, or is about to: the kernel will see its end), ESTALE (it has ended).
+ */
+struct pld_domain_member_end {
+	__u32 rank;
+	__u32 flags;
+	__u32 state;
+	__s32 status;
 };
 
 /* Window kinds */
@@ -731,6 +763,7 @@ struct pld_cell_history {
 #define PLD_IOC_DOMAIN_POISON _IOW(PLD_IOC_MAGIC, 0x15, struct pld_domain_poison)
 #define PLD_IOC_DOMAIN_MEMBER _IOWR(PLD_IOC_MAGIC, 0x16, struct pld_domain_member)
 #define PLD_IOC_DOMAIN_TOKEN _IOR(PLD_IOC_MAGIC, 0x17, struct pld_domain_token)
+#define PLD_IOC_DOMAIN_MEMBER_END _IOW(PLD_IOC_MAGIC, 0x18, struct pld_domain_member_end)
 /* 0x20: window */
 #define PLD_IOC_WINDOW_CREATE _IOWR(PLD_IOC_MAGIC, 0x20, struct pld_window_create)
 #define PLD_IOC_WINDOW_DESTROY _IOW(PLD_IOC_MAGIC, 0x21, struct pld_window_destroy)
