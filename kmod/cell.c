@@ -150,6 +150,7 @@ int pld_notify_prepare(struct pld_rank *rank, u64 uptr, u32 n, u32 entry_size, s
 			return ret;
 		}
 		last = batch->targets[batch->n].win;
+		cond_resched();
 	}
 	return 0;
 }

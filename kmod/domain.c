@@ -79,6 +79,7 @@ static void pld_domain_free(struct pld_domain *domain, struct list_head *dying)
 		pld_verdict_free(domain->verdicts[i]);
 	pld_domain_free_status(domain);
 	put_pid_ns(domain->pid_ns);
+	pld_user_sub_domain(domain->user);
 	mutex_destroy(&domain->lock);
 	mutex_destroy(&domain->create_lock);
 	atomic64_dec(&pld_counters.domains);
@@ -142,14 +143,15 @@ static int pld_domain_alloc_status(struct pld_domain *domain)
 
 /**
  * pld_domain_alloc() - a new domain, reachable by its token only
+ * @uid: whose it is
  * @nranks: ranks
  * @device_ids: labels, or NULL for 0, 1, ...
  * @cpus: CPU of each rank, or NULL for those of the labels
  *
  * Context: Process context.
- * Return: the domain with one reference, or ERR_PTR(-ENOMEM).
+ * Return: the domain with one reference, or ERR_PTR: -ENOMEM, -ENOSPC.
  */
-struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32 *cpus)
+struct pld_domain *pld_domain_alloc(kuid_t uid, u32 nranks, const u32 *device_ids, const u32 *cpus)
 {
 	struct pld_domain *domain;
 	u32 i;
@@ -164,7 +166,7 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	domain->nabsent = nranks;
 	domain->first_dead = PLD_RANK_ANY;
 	domain->poison_rank = PLD_RANK_ANY;
-	domain->uid = current_euid();
+	domain->uid = uid;
 	domain->offsets = RB_ROOT;
 	INIT_LIST_HEAD(&domain->children);
 	INIT_LIST_HEAD(&domain->sibling);
@@ -175,9 +177,14 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	mutex_init(&domain->lock);
 	get_random_bytes(domain->token, sizeof(domain->token));
 
+	domain->user = pld_user_add_domain(uid);
+	if (IS_ERR(domain->user)) {
+		ret = PTR_ERR(domain->user);
+		goto err_free;
+	}
 	ret = pld_domain_alloc_status(domain);
 	if (ret)
-		goto err_free;
+		goto err_sub_user;
 	domain->pid_ns = get_pid_ns(task_active_pid_ns(current));
 	for (i = 0; i < nranks; i++) {
 		struct pld_rank *rank = &domain->ranks[i];
@@ -193,6 +200,8 @@ struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32
 	mutex_unlock(&pld_domains_lock);
 	return domain;
 
+err_sub_user:
+	pld_user_sub_domain(domain->user);
 err_free:
 	mutex_destroy(&domain->lock);
 	mutex_destroy(&domain->create_lock);
@@ -320,7 +329,7 @@ int pld_ioc_domain_create(struct pld_call *call, void *arg)
 	if (ret)
 		goto err_free_cpus;
 
-	domain = pld_domain_alloc(c->nranks, ids, cpus);
+	domain = pld_domain_alloc(current_euid(), c->nranks, ids, cpus);
 	if (IS_ERR(domain)) {
 		ret = PTR_ERR(domain);
 		goto err_free_cpus;

@@ -3,7 +3,7 @@
  * pld.ko: module init and exit, the device /dev/pld, and the file operations of the three kinds of file.
  *
  * Invariant: the module cannot be unloaded while a file or a mapping of it exists (each file's operations own a
- * module reference), so exit finds no object; init and exit are mirror images.
+ * module reference), so exit finds at most a work that frees the last object; init and exit are mirror images.
  */
 #include <linux/compat.h>
 #include <linux/init.h>
@@ -17,6 +17,7 @@
 
 struct pld_counters pld_counters;
 u64 pld_instance;
+struct workqueue_struct *pld_workqueue;
 
 static int pld_domain_release(struct inode *inode, struct file *file)
 {
@@ -86,6 +87,9 @@ static int __init pld_init(void)
 	int ret;
 
 	get_random_bytes(&pld_instance, sizeof(pld_instance));
+	pld_workqueue = alloc_workqueue("pld", WQ_UNBOUND, 0);
+	if (!pld_workqueue)
+		return -ENOMEM;
 	pld_debugfs_init();
 	ret = misc_register(&pld_misc);
 	if (ret)
@@ -94,6 +98,7 @@ static int __init pld_init(void)
 
 err_debugfs_exit:
 	pld_debugfs_exit();
+	destroy_workqueue(pld_workqueue);
 	return ret;
 }
 
@@ -101,6 +106,7 @@ static void __exit pld_exit(void)
 {
 	misc_deregister(&pld_misc);
 	pld_debugfs_exit();
+	destroy_workqueue(pld_workqueue);
 }
 
 module_init(pld_init);

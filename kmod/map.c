@@ -8,6 +8,7 @@
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 
 #include "pld.h"
 
@@ -110,6 +111,23 @@ out_unlock:
 	return mem;
 }
 
+/* In pieces: the kernel's loop does not let others run, and a window may be most of the machine's memory. */
+static int pld_mmap_pages(struct vm_area_struct *vma, struct page **pages)
+{
+	unsigned long at, n, left;
+	int ret = 0;
+
+	for (at = 0; !ret && at < vma_pages(vma); at += n) {
+		n = min(vma_pages(vma) - at, 4096ul);
+		left = n;
+		ret = vm_insert_pages(vma, vma->vm_start + (at << PAGE_SHIFT), pages + at, &left);
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	}
+	return ret;
+}
+
 /**
  * pld_mmap_rank() - mmap() of a rank file
  * @file: the file
@@ -122,7 +140,7 @@ out_unlock:
 int pld_mmap_rank(struct file *file, struct vm_area_struct *vma)
 {
 	struct pld_rank *rank = file->private_data;
-	unsigned long first, npages;
+	unsigned long first;
 	struct pld_mem *mem = NULL;
 	int ret;
 
@@ -142,8 +160,7 @@ int pld_mmap_rank(struct file *file, struct vm_area_struct *vma)
 		mem = pld_mmap_find(rank, vma, &first);
 		if (IS_ERR(mem))
 			return PTR_ERR(mem);
-		npages = vma_pages(vma);
-		ret = vm_insert_pages(vma, vma->vm_start, mem->pages + first, &npages);
+		ret = pld_mmap_pages(vma, mem->pages + first);
 	}
 	if (ret) {
 		if (mem)

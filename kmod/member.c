@@ -75,7 +75,7 @@ void pld_rank_init(struct pld_domain *domain, u32 index)
 	rank->since_ns = pld_now_ns();
 	spin_lock_init(&rank->wait_lock);
 	INIT_LIST_HEAD(&rank->waiters);
-	INIT_HLIST_NODE(&rank->proc_node);
+	INIT_LIST_HEAD(&rank->proc_node);
 	mutex_init(&rank->reset_lock);
 	m = pld_status_member(rank);
 	m->device_id = rank->device_id;
@@ -87,13 +87,12 @@ void pld_rank_init(struct pld_domain *domain, u32 index)
  * pld_rank_fini() - undo pld_rank_init() and the join
  * @rank: slot of a domain that nobody can reach
  *
- * Context: Process context. May wait for the rank's own exit work, which takes only our short locks.
+ * Context: Process context, also of another rank's exit work.
  */
 void pld_rank_fini(struct pld_rank *rank)
 {
 	if (rank->tgid) {
 		remove_wait_queue(&rank->tgid->wait_pidfd, &rank->exit_entry);
-		cancel_work_sync(&rank->exit_work);
 		put_pid(rank->tgid);
 		mmdrop(rank->mm);
 	}
@@ -118,34 +117,33 @@ static void pld_exit_reason(struct task_struct *leader, u32 *state, s32 *status)
 static void pld_rank_exit_work(struct work_struct *work)
 {
 	struct pld_rank *rank = container_of(work, struct pld_rank, exit_work);
+	struct pld_domain *domain = rank->domain;
 
-	/* Pairs with the release in pld_rank_exit_notice(). */
-	if (smp_load_acquire(&rank->exit_state))
-		pld_rank_end(rank, rank->exit_state, rank->exit_status);
+	pld_rank_end(rank, rank->exit_state, rank->exit_status);
+	pld_domain_put(domain);
 }
 
 /*
  * The process became a zombie. Only matters when it had passed its rank file to somebody else: flush() comes first
- * otherwise. Called with tasklist_lock and interrupts off, so a work does the rest.
+ * otherwise. Called with tasklist_lock and interrupts off, so a work does the rest; it holds the domain, because
+ * whoever frees a domain may be such a work of another one, and must not wait for any.
  */
 static int pld_rank_exit_notice(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
 {
 	struct pld_rank *rank = container_of(entry, struct pld_rank, exit_entry);
 	struct task_struct *leader;
-	u32 state;
 
 	/* Newer kernels come again when the zombie is reaped, and know nothing any more. */
 	if (rank->exit_state)
 		return 0;
 	rcu_read_lock();
 	leader = pid_task(rank->tgid, PIDTYPE_TGID);
-	if (!leader || (leader->exit_state && !atomic_read(&leader->signal->live))) {
-		state = PLD_MEMBER_EXITED;
+	if ((!leader || (leader->exit_state && !atomic_read(&leader->signal->live))) &&
+	    kref_get_unless_zero(&rank->domain->ref)) {
+		rank->exit_state = PLD_MEMBER_EXITED;
 		if (leader)
-			pld_exit_reason(leader, &state, &rank->exit_status);
-		/* Pairs with the acquire in pld_rank_exit_work(). */
-		smp_store_release(&rank->exit_state, state);
-		schedule_work(&rank->exit_work);
+			pld_exit_reason(leader, &rank->exit_state, &rank->exit_status);
+		queue_work(pld_workqueue, &rank->exit_work);
 	}
 	rcu_read_unlock();
 	return 0;
@@ -156,7 +154,7 @@ static int pld_rank_exit_notice(struct wait_queue_entry *entry, unsigned int mod
  * @rank: wanted
  *
  * Context: Takes state_lock.
- * Return: 0, then pld_rank_publish() or pld_rank_unclaim() must follow; -ECANCELED, -EEXIST, -ESTALE.
+ * Return: 0, then pld_rank_publish() or pld_rank_unclaim() must follow; -ECANCELED, -EEXIST, -ESTALE, -ENOMEM.
  */
 int pld_rank_claim(struct pld_rank *rank)
 {
@@ -173,6 +171,11 @@ int pld_rank_claim(struct pld_rank *rank)
 	else
 		rank->claimed = true;
 	spin_unlock(&domain->state_lock);
+	if (ret)
+		return ret;
+	ret = pld_topology_prepare(rank);
+	if (ret)
+		pld_rank_unclaim(rank);
 	return ret;
 }
 
@@ -184,6 +187,7 @@ int pld_rank_claim(struct pld_rank *rank)
  */
 void pld_rank_unclaim(struct pld_rank *rank)
 {
+	pld_topology_unprepare(rank);
 	spin_lock(&rank->domain->state_lock);
 	rank->claimed = false;
 	spin_unlock(&rank->domain->state_lock);

@@ -163,6 +163,8 @@ static void pld_mem_free_pages(struct pld_mem *mem)
 
 static void pld_mem_release_charges(struct pld_mem *mem)
 {
+	if (mem->system_user)
+		pld_user_sub_system(mem->system_user, mem->npages);
 	if (mem->user) {
 		atomic_long_sub(mem->npages, &mem->user->locked_vm);
 		free_uid(mem->user);
@@ -201,12 +203,20 @@ void pld_mem_put(struct pld_mem *mem)
 }
 
 /* Limits first: a wish that cannot be granted allocates nothing. */
-static int pld_mem_charge(struct pld_mem *mem, u32 flags)
+static int pld_mem_charge(struct pld_mem *mem, struct pld_domain *domain, u32 flags)
 {
+	int ret;
+
 	if (!pld_cap_reserve(mem->npages))
 		return -ENOSPC;
-	if (flags & PLD_WINDOW_F_SYSTEM)
-		return 0;
+	if (flags & PLD_WINDOW_F_SYSTEM) {
+		ret = pld_user_add_system(domain->user, mem->npages);
+		if (ret)
+			pld_cap_release(mem->npages);
+		else
+			mem->system_user = domain->user;
+		return ret;
+	}
 	if (!pld_memlock_charge(current_user(), mem->npages)) {
 		pld_cap_release(mem->npages);
 		return -EPERM;
@@ -239,7 +249,7 @@ struct pld_mem *pld_mem_alloc(struct pld_domain *domain, unsigned long slab_page
 		ret = -EOVERFLOW;
 		goto err_free;
 	}
-	ret = pld_mem_charge(mem, flags);
+	ret = pld_mem_charge(mem, domain, flags);
 	if (ret)
 		goto err_free;
 	mem->pages = kvcalloc(mem->npages, sizeof(*mem->pages),

@@ -26,15 +26,17 @@
 #include "compat.h"
 
 struct seq_file;
+struct pld_user;
 struct user_struct;
 
 /**
  * DOC: Objects and lifetime
  *
  * A *domain* is referenced by its domain files, its rank files, a parent's key while members of this subset are still
- * to come, and a running referee. The last reference frees it. Its ranks are slots of the domain: a rank joins once
- * and its place is not given again, so a slot needs no reference of its own. Subsets hang below their parents in a
- * tree that holds no reference: poison and ends go down there. A domain that goes leaves its subsets to its parent.
+ * to come, a running referee, and the work that an unseen exit left. The last reference frees it. Its ranks are slots
+ * of the domain: a rank joins once and its place is not given again, so a slot needs no reference of its own. Subsets
+ * hang below their parents in a tree that holds no reference: poison and ends go down there. A domain that goes leaves
+ * its subsets to its parent.
  *
  * A *window* is referenced by its domain while a member has it open, and by calls that use it. Its memory is an
  * object of its own (struct pld_mem), also referenced by every VMA: the charges last as long as the pages.
@@ -54,21 +56,24 @@ struct user_struct;
  * domain->create_lock     mutex     one creation of a window at a time; held while pages     domain->lock
  *                                   are allocated, always taken interruptibly
  * rank->reset_lock        mutex     one WINDOW_RESET of a rank; taken interruptibly          rank->wait_lock
- * pld_referee_lock        mutex     the referee's scratch fields; only ever tried            all spinlocks
+ * pld_referee_lock        mutex     the referee's scratch fields; only ever tried            all but the two above
+ * pld_verdict_lock        mutex     held while a verdict is told to all whom it concerns     wait_lock
  * mmap_lock               rwsem     (the kernel's) held by our mmap and close of a VMA       domain->lock
  * domain->lock            mutex     windows, opened bits, keys of subsets; short, never      state_lock
  *                                   held over allocation or user memory
  * pld_domains_lock        mutex     list of all domains, tree of subsets; short              domain->lock, wait_lock
+ * pld_topology_lock       mutex     which process is which ranks                             nothing
+ * pld_users_lock          spinlock  what is charged to users                                 nothing
  * domain->state_lock      spinlock  states of members, status page, poison, verdicts         nothing
- * pld_topology_lock       spinlock  which process is which rank (hash of living ranks)       nothing
  * rank->wait_lock         spinlock  the rank's waiters, their woken and verdict marks,       nothing
  *                                   win->nsleepers and cell->sleepers of its slabs
  * ======================  ========  =======================================================  ==================
  *
- * Order: create_lock -> mmap_lock -> pld_domains_lock -> domain->lock -> state_lock. Spinlocks of the last three
- * kinds are never nested in each other, and no two wait_locks or domain->locks are held at once. Tasks are woken after
- * the wait_lock is dropped (struct pld_wakes). Windows are looked up under RCU. Nothing sleeps uninterruptibly on what
- * another process does: the mutexes that an exit takes are held for a bounded number of steps.
+ * Order: create_lock -> mmap_lock -> pld_domains_lock -> domain->lock -> state_lock. Spinlocks are never nested in each
+ * other, and no two wait_locks or domain->locks are held at once. Tasks are woken after the wait_lock is dropped
+ * (struct pld_wakes). What is walked under a spinlock is bounded: the members of a domain, or the waiters of a rank
+ * (PLD_MAX_WAITS_PER_RANK, PLD_MAX_WAIT_CELLS_PER_RANK). Windows are looked up under RCU. Nothing sleeps
+ * uninterruptibly on what another process does: the mutexes that an exit takes are held for a bounded number of steps.
  */
 
 #define PLD_CELLS_PER_PAGE (PAGE_SIZE / PLD_CELL_SIZE)
@@ -100,6 +105,7 @@ extern u64 pld_instance;
  * @slab_pages: pages of one rank's slab
  * @npages: pages in all
  * @pgoff: of its first page in mmap offsets; a mapping that outlives the window still knows its pages
+ * @system_user: who is charged for an F_SYSTEM window, or NULL
  * @user: whose RLIMIT_MEMLOCK is charged, or NULL (F_SYSTEM). Not the creator's mm: the last reference may go in
  *        another process, which must not wait for a foreign mmap_lock
  * @pages: slab of rank 0, slab of rank 1, ...
@@ -109,6 +115,7 @@ struct pld_mem {
 	unsigned long slab_pages;
 	unsigned long npages;
 	unsigned long pgoff;
+	struct pld_user *system_user;
 	struct user_struct *user;
 	struct page **pages;
 };
@@ -187,6 +194,15 @@ struct pld_waiter {
 	DECLARE_BITMAP(mask, PLD_MAX_RANKS);
 };
 
+/* A process that is at least one rank. All under pld_topology_lock. */
+struct pld_process {
+	struct hlist_node node;
+	struct pid *tgid; /* counted by its ranks */
+	struct list_head ranks;
+	u64 solve_mark;
+	u32 solve_index;
+};
+
 struct pld_rank {
 	struct pld_domain *domain;
 	u32 index;
@@ -205,16 +221,18 @@ struct pld_rank {
 	struct mm_struct *mm; /* mmgrab only: tells an exec */
 	struct wait_queue_entry exit_entry;
 	struct work_struct exit_work;
-	u32 exit_state; /* written once by pld_rank_exit_notice(), read by its work */
+	u32 exit_state; /* lock of that wait queue; then, once it is set, the work's */
 	s32 exit_status;
 
-	/* pld_topology_lock */
-	struct hlist_node proc_node;
+	/* pld_topology_lock; before the join is published, the joiner's */
+	struct list_head proc_node; /* in process->ranks while it is alive */
+	struct pld_process *process;
 
 	/* wait_lock */
 	spinlock_t wait_lock;
 	struct list_head waiters;
 	u32 nwaiters;
+	u32 npreds;     /* of all waiters */
 	u32 nunlimited; /* waiters that only another rank can end, and that are not woken */
 	u32 wait_gen;   /* incremented when a waiter comes, goes, is woken or looks again */
 	struct pld_window *reset_win;
@@ -241,6 +259,7 @@ struct pld_domain {
 	u64 id;
 	u32 nranks;
 	kuid_t uid;
+	struct pld_user *user; /* of uid; charged for this domain */
 	u8 token[16];
 	struct pid_namespace *pid_ns; /* of the creator */
 	struct page *status_pages; /* split: each is mapped and counted on its own */
@@ -273,6 +292,8 @@ struct pld_domain {
 	u32 events;
 	struct pld_verdict_record *verdicts[PLD_VERDICTS_KEPT];
 	u32 verdict_next;
+
+	u64 solve_mark; /* pld_referee_lock */
 
 	atomic_t nblocked; /* ranks with nunlimited > 0; a hint when to ask the referee at once */
 
@@ -339,6 +360,7 @@ static inline u32 pld_rank_state(const struct pld_rank *rank)
 }
 
 /* main.c */
+extern struct workqueue_struct *pld_workqueue;
 extern const struct file_operations pld_domain_fops;
 extern const struct file_operations pld_rank_fops;
 
@@ -353,7 +375,7 @@ extern struct mutex pld_domains_lock;
 extern struct list_head pld_domains;
 void pld_domain_get(struct pld_domain *domain);
 void pld_domain_put(struct pld_domain *domain);
-struct pld_domain *pld_domain_alloc(u32 nranks, const u32 *device_ids, const u32 *cpus);
+struct pld_domain *pld_domain_alloc(kuid_t uid, u32 nranks, const u32 *device_ids, const u32 *cpus);
 u32 *pld_copy_numbers(u64 uptr, u32 n);
 int pld_numbers_are_distinct(const u32 *v, u32 n);
 void pld_join_commit(struct pld_call *call);
@@ -400,6 +422,12 @@ struct pld_mem *pld_mem_alloc(struct pld_domain *domain, unsigned long slab_page
 void pld_mem_get(struct pld_mem *mem);
 void pld_mem_put(struct pld_mem *mem);
 
+/* user.c */
+struct pld_user *pld_user_add_domain(kuid_t uid);
+void pld_user_sub_domain(struct pld_user *user);
+int pld_user_add_system(struct pld_user *user, unsigned long npages);
+void pld_user_sub_system(struct pld_user *user, unsigned long npages);
+
 /* window.c */
 u64 pld_slab_bytes_max(u32 nranks);
 struct pld_window *pld_window_find(struct pld_domain *domain, u32 id);
@@ -431,8 +459,11 @@ bool pld_waiter_is_unlimited(const struct pld_waiter *w);
 int pld_wait_failure(const struct pld_waiter *w, u32 *out_rank);
 void pld_wait_wake_cell(struct pld_window *win, u32 rank, u32 cell, struct pld_wakes *wakes);
 void pld_wait_wake_domain(struct pld_domain *domain);
+int pld_wait_run(struct pld_waiter *w, u32 *out_index, u32 *out_rank);
 void pld_wait_cancel(struct pld_rank *rank, const struct pld_window *win);
 bool pld_wait_uses_locked(const struct pld_rank *rank, const struct pld_window *win);
+
+/* wait_call.c */
 int pld_ioc_cell_wait(struct pld_call *call, void *arg);
 int pld_ioc_cell_notify_wait(struct pld_call *call, void *arg);
 
@@ -442,11 +473,18 @@ void pld_verdict_free(struct pld_verdict_record *v);
 int pld_ioc_ledger(struct pld_call *call, void *arg);
 int pld_ioc_verdict(struct pld_call *call, void *arg);
 
-/* referee.c */
+/* topology.c */
+extern struct mutex pld_topology_lock;
+extern u32 pld_topology_gen;
+int pld_topology_prepare(struct pld_rank *rank);
+void pld_topology_unprepare(struct pld_rank *rank);
 void pld_topology_add(struct pld_rank *rank);
 void pld_topology_remove(struct pld_rank *rank);
+
+/* referee.c */
 bool pld_referee_is_urgent(const struct pld_domain *domain);
 void pld_referee_ask(struct pld_rank *rank);
+void pld_verdict_settle(void);
 
 /* fdinfo.c */
 void pld_fdinfo_domain(struct seq_file *m, struct file *file);

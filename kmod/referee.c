@@ -18,7 +18,6 @@
  * up to 5 s): threads that exit, debuggers that detach and domains that differ change the answer without an event.
  */
 #include <linux/bitmap.h>
-#include <linux/hashtable.h>
 #include <linux/overflow.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -32,40 +31,14 @@
 static DEFINE_MUTEX(pld_referee_lock);
 static u64 pld_solve_mark;
 
-static DEFINE_SPINLOCK(pld_topology_lock);
-static u32 pld_topology_gen;
-static DEFINE_HASHTABLE(pld_processes, 8);
+/*
+ * Held while a verdict is given to all its waits. Who got one passes through before it returns to its caller, which may
+ * finalise at once: that would be a fact that takes others out of the set before they are told.
+ */
+static DEFINE_MUTEX(pld_verdict_lock);
 
 /* All waits and processes together; beyond it no verdict is attempted. */
 #define PLD_SOLVE_MAX_BYTES (256u << 20)
-
-/**
- * pld_topology_add() - a process is about to become a rank
- * @rank: joining
- *
- * Context: Takes pld_topology_lock.
- */
-void pld_topology_add(struct pld_rank *rank)
-{
-	spin_lock(&pld_topology_lock);
-	hash_add(pld_processes, &rank->proc_node, (unsigned long)rank->tgid);
-	pld_topology_gen++;
-	spin_unlock(&pld_topology_lock);
-}
-
-/**
- * pld_topology_remove() - a rank has ended
- * @rank: not alive any more
- *
- * Context: Takes pld_topology_lock.
- */
-void pld_topology_remove(struct pld_rank *rank)
-{
-	spin_lock(&pld_topology_lock);
-	hash_del(&rank->proc_node);
-	pld_topology_gen++;
-	spin_unlock(&pld_topology_lock);
-}
 
 /**
  * pld_referee_is_urgent() - does every rank of the domain seem to wait?
@@ -107,14 +80,14 @@ struct pld_solve {
 	u64 mark;
 	u32 topology_gen;
 	u32 ndomains, nranks, nprocs, nwaits;
-	u32 max_ranks, max_waits, max_preds, max_froms;
-	size_t max_longs;
-	u32 npreds, nfroms;
-	size_t nlongs;
+	u32 max_ranks;
+	size_t max_waits, max_preds, max_froms, max_longs;
+	size_t npreds, nfroms, nlongs;
 	struct pld_solve_domain *domains;
 	struct pld_solve_rank *ranks;
-	struct pid **tgids; /* by process; not counted: their ranks hold them */
-	u32 *nblocked;      /* waits of each process */
+	struct pld_process **procs; /* valid under pld_topology_lock only */
+	struct pid **tgids;         /* by process; not counted: their ranks hold them */
+	u32 *nblocked;              /* waits of each process */
 	u8 *live;
 	struct pld_solve_wait *waits;
 	struct pld_wfg_wait *wfg;
@@ -124,16 +97,15 @@ struct pld_solve {
 	DECLARE_BITMAP(seen, PLD_MAX_RANKS);
 };
 
-static u32 pld_solve_proc_locked(struct pld_solve *s, struct pid *tgid)
+static u32 pld_solve_proc_locked(struct pld_solve *s, struct pld_process *process)
 {
-	u32 i;
-
-	/* The ranks of one process are added one after the other, so the last ones are the likely ones. */
-	for (i = s->nprocs; i-- > 0;)
-		if (s->tgids[i] == tgid)
-			return i;
-	s->tgids[s->nprocs] = tgid;
-	return s->nprocs++;
+	if (process->solve_mark != s->mark) {
+		process->solve_mark = s->mark;
+		process->solve_index = s->nprocs;
+		s->tgids[s->nprocs] = process->tgid;
+		s->procs[s->nprocs++] = process;
+	}
+	return process->solve_index;
 }
 
 /* Add the domain with its living ranks. -ENOSPC when joins outran the estimate. */
@@ -142,20 +114,19 @@ static int pld_solve_add_domain_locked(struct pld_solve *s, struct pld_domain *d
 	u32 i;
 
 	lockdep_assert_held(&pld_topology_lock);
-	for (i = 0; i < s->ndomains; i++)
-		if (s->domains[i].domain == domain)
-			return 0;
+	if (domain->solve_mark == s->mark)
+		return 0;
 	if (s->ndomains == s->max_ranks)
 		return -ENOSPC;
 	for (i = 0; i < domain->nranks; i++) {
 		struct pld_rank *rank = &domain->ranks[i];
 
-		if (hlist_unhashed(&rank->proc_node))
+		if (list_empty(&rank->proc_node))
 			continue;
 		if (s->nranks == s->max_ranks)
 			return -ENOSPC;
 		rank->solve_mark = s->mark;
-		rank->solve_proc = pld_solve_proc_locked(s, rank->tgid);
+		rank->solve_proc = pld_solve_proc_locked(s, rank->process);
 		s->ranks[s->nranks++] = (struct pld_solve_rank){
 			.rank = rank,
 			.domain = s->ndomains,
@@ -164,28 +135,29 @@ static int pld_solve_add_domain_locked(struct pld_solve *s, struct pld_domain *d
 	}
 	/* A living rank's file holds its domain, and ends the rank before it lets go. */
 	pld_domain_get(domain);
+	domain->solve_mark = s->mark;
 	s->domains[s->ndomains++].domain = domain;
+	cond_resched();
 	return 0;
 }
 
 /* All domains of all processes that are in one of them. */
 static int pld_solve_close_over(struct pld_solve *s, struct pld_domain *start)
 {
-	struct pld_rank *other;
+	struct pld_rank *rank;
 	int ret;
 	u32 i;
 
-	spin_lock(&pld_topology_lock);
+	mutex_lock(&pld_topology_lock);
 	s->topology_gen = pld_topology_gen;
 	ret = pld_solve_add_domain_locked(s, start);
-	for (i = 0; !ret && i < s->nranks; i++)
-		hash_for_each_possible(pld_processes, other, proc_node, (unsigned long)s->ranks[i].rank->tgid) {
-			if (other->tgid == s->ranks[i].rank->tgid && other->solve_mark != s->mark)
-				ret = pld_solve_add_domain_locked(s, other->domain);
+	for (i = 0; i < s->nprocs; i++)
+		list_for_each_entry(rank, &s->procs[i]->ranks, proc_node) {
 			if (ret)
 				break;
+			ret = pld_solve_add_domain_locked(s, rank->domain);
 		}
-	spin_unlock(&pld_topology_lock);
+	mutex_unlock(&pld_topology_lock);
 	return ret;
 }
 
@@ -240,6 +212,7 @@ static void pld_solve_measure(struct pld_solve *s)
 			s->max_longs += BITS_TO_LONGS(w->npreds);
 		}
 		spin_unlock(&rank->wait_lock);
+		cond_resched();
 	}
 }
 
@@ -278,6 +251,7 @@ static void pld_solve_free(struct pld_solve *s)
 	kvfree(s->wfg);
 	kvfree(s->waits);
 	kvfree(s->tgids);
+	kvfree(s->procs);
 	kvfree(s->ranks);
 	kvfree(s->domains);
 	kvfree(s);
@@ -293,8 +267,9 @@ static struct pld_solve *pld_solve_alloc(void)
 	s->max_ranks = atomic64_read(&pld_counters.members) + 16;
 	s->domains = kvcalloc(s->max_ranks, sizeof(*s->domains), GFP_KERNEL_ACCOUNT);
 	s->ranks = kvcalloc(s->max_ranks, sizeof(*s->ranks), GFP_KERNEL_ACCOUNT);
+	s->procs = kvcalloc(s->max_ranks, sizeof(*s->procs), GFP_KERNEL_ACCOUNT);
 	s->tgids = kvcalloc(s->max_ranks, sizeof(*s->tgids), GFP_KERNEL_ACCOUNT);
-	if (s->domains && s->ranks && s->tgids)
+	if (s->domains && s->ranks && s->procs && s->tgids)
 		return s;
 	pld_solve_free(s);
 	return NULL;
@@ -405,6 +380,7 @@ static int pld_solve_collect(struct pld_solve *s)
 			sr->nwaits++;
 		}
 		spin_unlock(&rank->wait_lock);
+		cond_resched();
 	}
 	return ret;
 }
@@ -448,10 +424,11 @@ static bool pld_solve_confirm(struct pld_solve *s)
 				at++;
 			}
 		spin_unlock(&sr->rank->wait_lock);
+		cond_resched();
 	}
-	spin_lock(&pld_topology_lock);
+	mutex_lock(&pld_topology_lock);
 	same = same && s->topology_gen == pld_topology_gen;
-	spin_unlock(&pld_topology_lock);
+	mutex_unlock(&pld_topology_lock);
 	return same;
 }
 
@@ -502,7 +479,7 @@ static void pld_solve_tell(struct pld_solve *s, u32 number)
 	struct pld_waiter *w;
 	u32 i;
 
-	/* All have their verdict before the first is woken: it may finalise at once, and that would take others out. */
+	mutex_lock(&pld_verdict_lock);
 	for (i = 0; i < s->nranks; i++) {
 		struct pld_solve_rank *sr = &s->ranks[i];
 
@@ -511,22 +488,26 @@ static void pld_solve_tell(struct pld_solve *s, u32 number)
 		spin_lock(&sr->rank->wait_lock);
 		/* A signal from outside may have taken one out meanwhile; its next wait is another case. */
 		if (sr->rank->wait_gen == sr->gen)
-			list_for_each_entry(w, &sr->rank->waiters, node)
+			list_for_each_entry(w, &sr->rank->waiters, node) {
 				WRITE_ONCE(w->verdict, number);
-		spin_unlock(&sr->rank->wait_lock);
-	}
-	for (i = 0; i < s->nranks; i++) {
-		struct pld_solve_rank *sr = &s->ranks[i];
-
-		if (s->live[sr->proc])
-			continue;
-		spin_lock(&sr->rank->wait_lock);
-		list_for_each_entry(w, &sr->rank->waiters, node)
-			if (w->verdict == number)
 				pld_waiter_tell(w, &wakes);
+			}
 		spin_unlock(&sr->rank->wait_lock);
 		pld_wakes_flush(&wakes);
+		cond_resched();
 	}
+	mutex_unlock(&pld_verdict_lock);
+}
+
+/**
+ * pld_verdict_settle() - a verdict may be acted on only when all whom it concerns have it
+ *
+ * Context: Process context, of a waiter that has one.
+ */
+void pld_verdict_settle(void)
+{
+	mutex_lock(&pld_verdict_lock);
+	mutex_unlock(&pld_verdict_lock);
 }
 
 static u32 pld_solve_run(struct pld_solve *s, struct pld_domain *start)

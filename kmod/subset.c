@@ -57,6 +57,7 @@ void pld_subset_unlink_locked(struct pld_domain *domain)
 		for (i = 0; i < child->nranks; i++)
 			child->parent_ranks[i] = domain->parent_ranks[child->parent_ranks[i]];
 		list_move_tail(&child->sibling, &domain->parent->children);
+		cond_resched();
 	}
 	list_del_init(&domain->sibling);
 }
@@ -81,6 +82,7 @@ void pld_subsets_poison(struct pld_domain *top, u32 reason, u32 rank)
 		subset->walk_rank = pld_subset_rank(subset, subset->parent->walk_rank);
 		/* Whoever was first here tells the subsets below. */
 		first = pld_domain_poison(subset, reason, subset->walk_rank);
+		cond_resched();
 	}
 	mutex_unlock(&pld_domains_lock);
 }
@@ -125,6 +127,7 @@ void pld_subsets_rank_ended(struct pld_domain *top, u32 rank, u32 state, s32 sta
 			pld_rank_end_absent(&subset->ranks[subset->walk_rank], state, status);
 		if (ended && pld_subset_drop_key(subset->parent, subset))
 			list_add(&subset->key_node, &dropped);
+		cond_resched();
 	}
 	mutex_unlock(&pld_domains_lock);
 	list_for_each_entry_safe(subset, next, &dropped, key_node) {
@@ -147,7 +150,7 @@ static struct pld_domain *pld_subset_find_locked(struct pld_domain *parent, u32 
 /* A new subset, not linked yet. */
 static struct pld_domain *pld_subset_alloc(struct pld_domain *parent, u32 key, u32 nranks, const u32 *ranks)
 {
-	struct pld_domain *subset = NULL;
+	struct pld_domain *subset = ERR_PTR(-ENOMEM);
 	u32 *ids, *cpus, *parent_ranks;
 	u32 i;
 
@@ -161,12 +164,9 @@ static struct pld_domain *pld_subset_alloc(struct pld_domain *parent, u32 key, u
 		ids[i] = parent->ranks[ranks[i]].device_id;
 		cpus[i] = parent->ranks[ranks[i]].cpu;
 	}
-	subset = pld_domain_alloc(nranks, ids, cpus);
-	if (IS_ERR(subset)) {
-		subset = NULL;
+	subset = pld_domain_alloc(parent->uid, nranks, ids, cpus);
+	if (IS_ERR(subset))
 		goto out_free;
-	}
-	subset->uid = parent->uid;
 	subset->parent = parent;
 	subset->key = key;
 	swap(subset->parent_ranks, parent_ranks);
@@ -219,8 +219,8 @@ static struct pld_domain *pld_subset_make(struct pld_domain *parent, const struc
 	struct pld_domain *fresh, *subset;
 
 	fresh = pld_subset_alloc(parent, u->key, u->nranks, ranks);
-	if (!fresh)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(fresh))
+		return fresh;
 	mutex_lock(&pld_domains_lock);
 	pld_subset_catch_up_locked(fresh);
 	mutex_lock(&parent->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting: queue, sleep, be told, look again. Who is hopeless is decided in referee.c.
+ * Waiting: queue, sleep, be told, look again. What callers ask for is checked in wait_call.c, who is hopeless is
+ * decided in referee.c.
  */
 
 /**
@@ -58,11 +59,8 @@
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
-#include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "pld.h"
 #include "trace.h"
@@ -217,6 +215,7 @@ void pld_wait_wake_domain(struct pld_domain *domain)
 			pld_waiter_tell(w, &wakes);
 		spin_unlock(&rank->wait_lock);
 		pld_wakes_flush(&wakes);
+		cond_resched();
 	}
 }
 
@@ -290,46 +289,38 @@ static bool pld_wait_look(struct pld_waiter *w, u32 *out_index)
 	return found;
 }
 
-static bool pld_rank_is_dead(const struct pld_domain *domain, u32 rank)
-{
-	return pld_rank_state(&domain->ranks[rank]) > PLD_MEMBER_FINALISED;
-}
-
-/* A dead rank that may notify @p, or PLD_RANK_ANY. */
-static u32 pld_pred_dead(const struct pld_waiter *w, const struct pld_pred *p)
+/* Of the ranks that may notify predicates which name nobody: a dead one, or PLD_RANK_ANY. */
+static u32 pld_wait_dead(const struct pld_waiter *w)
 {
 	const struct pld_domain *domain = w->rank->domain;
 	u32 r;
 
-	if (p->from != PLD_RANK_ANY)
-		return pld_rank_is_dead(domain, p->from) ? p->from : PLD_RANK_ANY;
 	if (!w->has_mask)
 		return READ_ONCE(domain->first_dead);
 	for_each_set_bit(r, w->mask, domain->nranks)
-		if (pld_rank_is_dead(domain, r))
+		if (pld_rank_state(&domain->ranks[r]) > PLD_MEMBER_FINALISED)
 			return r;
 	return PLD_RANK_ANY;
 }
 
-/* Have all ranks that may notify @p finalised? @out_rank: one of them. */
-static bool pld_pred_is_shut(const struct pld_waiter *w, const struct pld_pred *p, u32 *out_rank)
+/* One of the ranks that may notify predicates which name nobody if all have finalised, else PLD_RANK_ANY. */
+static u32 pld_wait_shut(const struct pld_waiter *w)
 {
 	const struct pld_domain *domain = w->rank->domain;
 	u32 r, shut = PLD_RANK_ANY;
 
 	for (r = 0; r < domain->nranks; r++) {
-		if (p->from != PLD_RANK_ANY ? r != p->from : w->has_mask && !test_bit(r, w->mask))
+		if (w->has_mask && !test_bit(r, w->mask))
 			continue;
-		/* Without a name the waiter itself counts only if it has another thread to notify it. */
-		if (r == w->rank->index && p->from == PLD_RANK_ANY && !w->has_mask && get_nr_threads(w->task) == 1)
+		/* The waiter itself counts only if it has another thread to notify it. */
+		if (r == w->rank->index && !w->has_mask && get_nr_threads(w->task) == 1)
 			continue;
-		if (READ_ONCE(domain->ranks[r].state) != PLD_MEMBER_FINALISED)
-			return false;
+		if (pld_rank_state(&domain->ranks[r]) != PLD_MEMBER_FINALISED)
+			return PLD_RANK_ANY;
 		if (shut == PLD_RANK_ANY)
 			shut = r;
 	}
-	*out_rank = shut;
-	return shut != PLD_RANK_ANY;
+	return shut;
 }
 
 /**
@@ -345,34 +336,46 @@ static bool pld_pred_is_shut(const struct pld_waiter *w, const struct pld_pred *
 int pld_wait_failure(const struct pld_waiter *w, u32 *out_rank)
 {
 	const struct pld_domain *domain = w->rank->domain;
-	bool any = w->flags & PLD_WAIT_F_ANY, dead, finalised, all_shut = true;
-	u32 i, r, shut = PLD_RANK_ANY;
+	bool any = w->flags & PLD_WAIT_F_ANY, all_shut = true;
+	u32 ndead, nfinalised, dead, shut, state, i;
+	u32 some_dead = PLD_RANK_ANY, some_shut = PLD_RANK_ANY, lost = PLD_RANK_ANY;
 
 	if (READ_ONCE(domain->poison) || READ_ONCE(w->cancelled) || READ_ONCE(w->rank->state) != PLD_MEMBER_ALIVE)
 		return -ECANCELED;
 	/* Acquire pairs with the release in pld_rank_set_ended_locked(). */
-	dead = smp_load_acquire(&domain->ndead);
-	finalised = READ_ONCE(domain->nfinalised);
+	ndead = smp_load_acquire(&domain->ndead);
+	nfinalised = READ_ONCE(domain->nfinalised);
+	/* Once for all predicates: both lists may be long, and the referee asks under the wait_lock. */
+	if (ndead)
+		some_dead = pld_wait_dead(w);
+	if (nfinalised)
+		some_shut = pld_wait_shut(w);
 	for (i = 0; i < w->npreds; i++) {
 		const struct pld_pred *p = &w->preds[i];
 
 		if (!test_bit(w->rank->index, p->win->opened))
 			return -ECANCELED;
-		if ((!dead && !finalised) || pld_pred_holds(p))
+		if ((!ndead && !nfinalised) || pld_pred_holds(p))
 			continue;
-		r = dead ? pld_pred_dead(w, p) : PLD_RANK_ANY;
-		if (r != PLD_RANK_ANY) {
-			*out_rank = r;
+		dead = some_dead;
+		shut = some_shut;
+		if (p->from != PLD_RANK_ANY) {
+			state = pld_rank_state(&domain->ranks[p->from]);
+			dead = state > PLD_MEMBER_FINALISED ? p->from : PLD_RANK_ANY;
+			shut = state == PLD_MEMBER_FINALISED ? p->from : PLD_RANK_ANY;
+		}
+		if (dead != PLD_RANK_ANY) {
+			*out_rank = dead;
 			return -EOWNERDEAD;
 		}
-		if (!finalised || !pld_pred_is_shut(w, p, &r))
+		if (shut == PLD_RANK_ANY)
 			all_shut = false;
 		else
-			shut = r;
+			lost = shut;
 	}
 	/* One lost predicate loses a wait for all; a wait for any is lost with its last. */
-	if (finalised && shut != PLD_RANK_ANY && (!any || all_shut)) {
-		*out_rank = shut;
+	if (lost != PLD_RANK_ANY && (!any || all_shut)) {
+		*out_rank = lost;
 		return -ESHUTDOWN;
 	}
 	return 0;
@@ -406,8 +409,14 @@ static int pld_waiter_enqueue(struct pld_waiter *w)
 			return -ERESTARTSYS;
 		mutex_unlock(&rank->reset_lock);
 	}
+	/* Everybody who walks the waiters holds a spinlock for that long. */
+	if (rank->nwaiters >= PLD_MAX_WAITS_PER_RANK || rank->npreds + w->npreds > PLD_MAX_WAIT_CELLS_PER_RANK) {
+		spin_unlock(&rank->wait_lock);
+		return -ENOSPC;
+	}
 	list_add_tail(&w->node, &rank->waiters);
 	WRITE_ONCE(rank->nwaiters, rank->nwaiters + 1);
+	rank->npreds += w->npreds;
 	rank->wait_gen++;
 	pld_waiter_count(w);
 	pld_waiter_publish_sleepers(w, 1);
@@ -425,6 +434,7 @@ static void pld_waiter_dequeue(struct pld_waiter *w)
 	pld_waiter_uncount(w);
 	rank->wait_gen++;
 	WRITE_ONCE(rank->nwaiters, rank->nwaiters - 1);
+	rank->npreds -= w->npreds;
 	list_del(&w->node);
 	spin_unlock(&rank->wait_lock);
 	atomic64_dec(&pld_counters.waiters);
@@ -501,13 +511,24 @@ static int pld_wait_sleep(struct pld_waiter *w, u32 *out_index, u32 *out_rank)
 		}
 	}
 	pld_waiter_dequeue(w);
-	/* A verdict that came after the look at the POSIX signals counts: the others of its set act on it already. */
+	/* A verdict that came after the look at the POSIX signals counts: the others of its set act on it. */
 	if (ret == -ERESTARTSYS && w->verdict)
 		ret = -EDEADLK;
+	if (w->verdict)
+		pld_verdict_settle();
 	return ret;
 }
 
-static int pld_waiter_run(struct pld_waiter *w, u32 *out_index, u32 *out_rank)
+/**
+ * pld_wait_run() - wait
+ * @w: prepared
+ * @out_index: with F_ANY, the predicate that holds
+ * @out_rank: rank that is gone, for -EOWNERDEAD and -ESHUTDOWN
+ *
+ * Context: Process context, the thread of @w.
+ * Return: 0 when it is satisfied, or a negative errno of the contract; -ERESTARTSYS.
+ */
+int pld_wait_run(struct pld_waiter *w, u32 *out_index, u32 *out_rank)
 {
 	u64 start;
 	int ret;
@@ -520,192 +541,5 @@ static int pld_waiter_run(struct pld_waiter *w, u32 *out_index, u32 *out_rank)
 	start = pld_now_ns();
 	ret = pld_wait_sleep(w, out_index, out_rank);
 	trace_pld_wait_exit(w, ret, pld_now_ns() - start);
-	return ret;
-}
-
-static int pld_pred_resolve(struct pld_rank *rank, const struct pld_wait_cell *e, struct pld_window *last,
-			    struct pld_pred *p)
-{
-	int ret;
-
-	if (e->reserved || e->cmp > PLD_CMP_LT || (e->from != PLD_RANK_ANY && e->from >= rank->domain->nranks))
-		return -EINVAL;
-	ret = pld_cell_window(rank, e->window_id, e->generation, last, &p->win);
-	if (ret)
-		return ret;
-	p->owns_win = p->win != last;
-	if (e->cell >= p->win->ncells) {
-		if (p->owns_win)
-			pld_window_put(p->win);
-		return -EINVAL;
-	}
-	p->cell = pld_window_cell(p->win, rank->index, e->cell);
-	p->cellno = e->cell;
-	p->cmp = e->cmp;
-	p->from = e->from;
-	p->expected = e->expected;
-	return 0;
-}
-
-static void pld_waiter_release(struct pld_waiter *w, struct pld_pred *small)
-{
-	u32 i;
-
-	for (i = 0; i < w->npreds; i++)
-		if (w->preds[i].owns_win)
-			pld_window_put(w->preds[i].win);
-	if (w->preds != small)
-		kvfree(w->preds);
-}
-
-static int pld_waiter_copy_mask(struct pld_waiter *w, const struct pld_wait *u)
-{
-	u64 words[PLD_MAX_RANKS / 64] = {};
-	u32 nranks = w->rank->domain->nranks;
-
-	if (!u->from_mask)
-		return u->from_words ? -EINVAL : 0;
-	if (!u->from_words || u->from_words > ARRAY_SIZE(words))
-		return -EINVAL;
-	if (copy_from_user(words, u64_to_user_ptr(u->from_mask), u->from_words * sizeof(u64)))
-		return -EFAULT;
-	bitmap_from_arr64(w->mask, words, PLD_MAX_RANKS);
-	if (bitmap_empty(w->mask, nranks) || find_next_bit(w->mask, PLD_MAX_RANKS, nranks) < PLD_MAX_RANKS)
-		return -EINVAL;
-	w->has_mask = true;
-	return 0;
-}
-
-/* Copy and check everything. 0, then pld_waiter_release() must follow. */
-static int pld_waiter_prepare(struct pld_waiter *w, struct pld_rank *rank, const struct pld_wait *u,
-			      struct pld_pred *small)
-{
-	struct pld_window *last = NULL;
-	struct pld_wait_cell e;
-	int ret;
-
-	if (!u->ncells || u->ncells > PLD_MAX_CELLS_PER_CALL)
-		return -EINVAL;
-	w->rank = rank;
-	w->task = current;
-	w->flags = u->flags;
-	w->site = u->site;
-	w->deadline_ns = u->deadline_ns;
-	w->preds = small;
-	ret = pld_waiter_copy_mask(w, u);
-	if (ret)
-		return ret;
-	if (u->ncells > PLD_SMALL_VECTOR) {
-		w->preds = kvmalloc_array(u->ncells, sizeof(*w->preds), GFP_KERNEL_ACCOUNT);
-		if (!w->preds)
-			return -ENOMEM;
-	}
-	for (; w->npreds < u->ncells; w->npreds++) {
-		ret = pld_copy_entry(&e, sizeof(e), u->cells, w->npreds, u->cell_size);
-		if (!ret)
-			ret = pld_pred_resolve(rank, &e, last, &w->preds[w->npreds]);
-		if (ret) {
-			pld_waiter_release(w, small);
-			return ret;
-		}
-		last = w->preds[w->npreds].win;
-	}
-	return 0;
-}
-
-/* Results to the caller: values whenever the wait is over, the rest as the contract says. */
-static int pld_waiter_report(struct pld_call *call, struct pld_waiter *w, struct pld_wait *u, int ret, u32 index,
-			     u32 rank)
-{
-	u32 i;
-
-	if (ret == -ERESTARTSYS)
-		return ret;
-	for (i = 0; i < w->npreds; i++) {
-		__s64 __user *out = u64_to_user_ptr(u->cells + (u64)i * u->cell_size +
-						    offsetof(struct pld_wait_cell, out_value));
-
-		if (put_user(w->preds[i].seen, out))
-			return -EFAULT;
-	}
-	if (!ret)
-		u->out_index = index;
-	if (ret == -EOWNERDEAD || ret == -ESHUTDOWN) {
-		u->out_rank = rank;
-		call->write_back = true;
-	}
-	if (ret == -EDEADLK) {
-		u->out_verdict = w->verdict;
-		call->write_back = true;
-	}
-	return ret;
-}
-
-/**
- * pld_ioc_cell_wait() - PLD_IOC_CELL_WAIT
- * @call: on a living rank
- * @arg: struct pld_wait
- *
- * Return: 0 or a negative errno of the contract.
- */
-int pld_ioc_cell_wait(struct pld_call *call, void *arg)
-{
-	struct pld_pred small[PLD_SMALL_VECTOR];
-	struct pld_wait *u = arg;
-	struct pld_waiter w = {};
-	u32 index = 0, rank = PLD_RANK_ANY;
-	int ret;
-
-	ret = pld_waiter_prepare(&w, call->rank, u, small);
-	if (ret)
-		return ret;
-	ret = pld_waiter_run(&w, &index, &rank);
-	ret = pld_waiter_report(call, &w, u, ret, index, rank);
-	pld_waiter_release(&w, small);
-	return ret;
-}
-
-/**
- * pld_ioc_cell_notify_wait() - PLD_IOC_CELL_NOTIFY_WAIT
- * @call: on a living rank
- * @arg: struct pld_notify_wait
- *
- * The count in the caller's copy becomes 0 before the wait can sleep, so a restart only waits.
- *
- * Return: 0 or a negative errno of the contract.
- */
-int pld_ioc_cell_notify_wait(struct pld_call *call, void *arg)
-{
-	struct pld_notify_wait __user *user = call->uarg;
-	struct pld_pred small[PLD_SMALL_VECTOR];
-	struct pld_notify_wait *u = arg;
-	struct pld_notify_batch batch;
-	struct pld_waiter w = {};
-	u32 index = 0, rank = PLD_RANK_ANY;
-	int ret;
-
-	ret = pld_waiter_prepare(&w, call->rank, &u->wait, small);
-	if (ret)
-		return ret;
-	if (u->notify_ncells) {
-		ret = pld_notify_prepare(call->rank, u->notify_cells, u->notify_ncells, u->notify_cell_size, &batch);
-		if (ret)
-			goto out_release;
-		if (READ_ONCE(call->domain->poison))
-			ret = -ECANCELED;
-		else if (put_user(0u, &user->notify_ncells))
-			ret = -EFAULT; /* before the notifies: they are never done twice */
-		else
-			pld_notify_run(call->rank, &batch, u->wait.site);
-		pld_notify_release(&batch);
-		if (ret)
-			goto out_release;
-		u->notify_ncells = 0;
-	}
-	ret = pld_waiter_run(&w, &index, &rank);
-	ret = pld_waiter_report(call, &w, &u->wait, ret, index, rank);
-
-out_release:
-	pld_waiter_release(&w, small);
 	return ret;
 }

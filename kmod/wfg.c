@@ -36,6 +36,7 @@ u32 pld_wfg_solve(u8 *live, u32 nprocs, const struct pld_wfg_wait *waits, u32 nw
 	do {
 		changed = 0;
 		for (i = 0; i < nwaits; i++) {
+			pld_wfg_pause();
 			if (live[waits[i].proc] || !pld_wfg_wait_can(&waits[i], live))
 				continue;
 			live[waits[i].proc] = 1;

@@ -10,12 +10,15 @@
 #define _PLD_WFG_H
 
 #ifdef __KERNEL__
+#include <linux/sched.h>
 #include <linux/types.h>
+#define pld_wfg_pause() cond_resched() /* the answer may take a while */
 #else
 #include <stdint.h>
 typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
+#define pld_wfg_pause() ((void)0)
 #endif
 
 /**

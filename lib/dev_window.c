@@ -92,6 +92,12 @@ static int fail_create(struct pldk__pdomain *base, const struct pldk__window_spe
 			" too many; raise it (ulimit -l, or LimitMEMLOCK= of the service) or give CAP_IPC_LOCK",
 			asked, (uint64_t)info.out_memlock_bytes_left, over(asked, info.out_memlock_bytes_left));
 	case ENOSPC:
+		if ((spec->flags & PLD_WINDOW_F_SYSTEM) && info.out_total_bytes_left >= asked)
+			return pldk__fail(
+				ret,
+				"%" PRIu64 " bytes asked (all ranks together) for the library itself, and the domains of uid %u may "
+				"have no more; raise user_system_bytes (/sys/module/pld/parameters/user_system_bytes), or end other jobs",
+				asked, (unsigned int)geteuid());
 		return pldk__fail(
 			ret,
 			"%" PRIu64 " bytes asked (all ranks together), the module's cap leaves %" PRIu64 ": %" PRIu64

@@ -25,6 +25,9 @@
 #include "range.h"
 
 #define DEV "/dev/pld"
+#define TOO_MANY_DOMAINS \
+	"uid %u has as many domains as the module allows; close some, or raise " \
+	"/sys/module/pld/parameters/user_domains"
 #define USE_SHM "or use PLDK_PROVIDER=shm"
 
 /**
@@ -155,6 +158,8 @@ static int dev_create(const struct pldk__world_spec *spec, int *out_fd)
 		return pldk__fail(
 			ret, "the module refuses %u ranks: it takes 1..%u, distinct device ids, CPUs that are on line",
 			spec->nranks, info.out_max_ranks);
+	if (ret == -ENOSPC)
+		return pldk__fail(ret, "cannot make a world: " TOO_MANY_DOMAINS, (unsigned int)geteuid());
 	if (ret)
 		return pldk__fail(ret, "cannot make a world of %u ranks: %s", spec->nranks, strerror(-ret));
 	*out_fd = c.out_fd;
@@ -275,6 +280,8 @@ static int fail_join(int ret, uint32_t rank, uint32_t poison, uint32_t poisoner)
 		return pldk__fail(ret, "rank %u has been here and is gone: a place is not given twice", rank);
 	case ECANCELED:
 		return pldk__fail_poisoned(poison & ~PLD_POISON_SET, poisoner);
+	case ENOSPC:
+		return pldk__fail(ret, TOO_MANY_DOMAINS, (unsigned int)geteuid());
 	case EMFILE:
 		return pldk__fail(ret, "no descriptor left: raise RLIMIT_NOFILE (ulimit -n)");
 	case ENOTTY:

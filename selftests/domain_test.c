@@ -473,6 +473,90 @@ static uint64_t info_id(int fd, uint32_t *out_nranks, uint32_t *out_rank)
 	return info.out_domain_id;
 }
 
+#define PARAMETERS "/sys/module/pld/parameters/"
+
+/* Write a module parameter; the value before, or ~0. */
+static uint64_t set_parameter(const char *name, uint64_t value)
+{
+	char path[128];
+	unsigned long long old = ~0ull;
+	FILE *f;
+
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	f = fopen(path, "r+e");
+	if (!f)
+		return ~0ull;
+	if (fscanf(f, "%llu", &old) != 1)
+		old = ~0ull;
+	rewind(f);
+	fprintf(f, "%" PRIu64 "\n", value);
+	fclose(f);
+	return old;
+}
+
+/* J9: what no resource limit counts is limited by the module, for each user apart. */
+TEST_F(domain, a_user_may_have_so_many_domains)
+{
+	uint64_t before;
+	pid_t pid;
+
+	PLD_NEED_ROOT();
+	before = set_parameter("user_domains", 3);
+	ASSERT_NE(~0ull, before);
+	pid = pld_fork();
+	if (!pid) {
+		struct pld_domain_create c = { .nranks = 2, .out_fd = -2 };
+		uint32_t ranks[] = { 1, 0 };
+		int dev = pld_open(), fd, r;
+
+		PLD_CHILD_CHECK(!syscall(SYS_setresuid, 4244, 4244, 4244));
+		PLD_CHILD_CHECK(!pld_ioctl(dev, PLD_IOC_DOMAIN_CREATE, &c));
+		fd = c.out_fd;
+		r = pld_join(fd, 0);
+		PLD_CHILD_CHECK(pld_subset(r, 1, 2, ranks) >= 0);
+		PLD_CHILD_CHECK(!pld_ioctl(dev, PLD_IOC_DOMAIN_CREATE, &c));
+		PLD_CHILD_CHECK(pld_subset(r, 2, 2, ranks) == -ENOSPC);
+		PLD_CHILD_CHECK(pld_ioctl(dev, PLD_IOC_DOMAIN_CREATE, &(struct pld_domain_create){ .nranks = 1 }) ==
+				-ENOSPC);
+		close(c.out_fd);
+		PLD_CHILD_CHECK(pld_subset(r, 2, 2, ranks) >= 0);
+		_exit(0);
+	}
+	EXPECT_CHILD_OK(pid);
+	EXPECT_EQ(3, set_parameter("user_domains", before));
+}
+
+TEST_F(domain, a_user_may_have_so_much_memory_outside_memlock)
+{
+	uint64_t before;
+	pid_t pid;
+
+	PLD_NEED_ROOT();
+	before = set_parameter("user_system_bytes", 64 * PLD_PAGE);
+	ASSERT_NE(~0ull, before);
+	pid = pld_fork();
+	if (!pid) {
+		const uint32_t id = PLD_WINDOW_ID_SYSTEM, f = PLD_WINDOW_F_SYSTEM;
+		struct pld_domain_create c = { .nranks = 2 };
+		int dev = pld_open(), r, other;
+
+		PLD_CHILD_CHECK(!syscall(SYS_setresuid, 4245, 4245, 4245));
+		PLD_CHILD_CHECK(!pld_ioctl(dev, PLD_IOC_DOMAIN_CREATE, &c));
+		r = pld_join(c.out_fd, 0);
+		PLD_CHILD_CHECK(!pld_ioctl(dev, PLD_IOC_DOMAIN_CREATE, &c));
+		other = pld_join(c.out_fd, 0);
+		PLD_CHILD_CHECK(pld_window(r, id, PLD_WINDOW_DATA, f, 33 * PLD_PAGE, NULL) == -ENOSPC);
+		PLD_CHILD_CHECK(!pld_window(r, id, PLD_WINDOW_DATA, f, 16 * PLD_PAGE, NULL));
+		PLD_CHILD_CHECK(!pld_window(other, id, PLD_WINDOW_DATA, f, 16 * PLD_PAGE, NULL));
+		PLD_CHILD_CHECK(pld_window(other, id + 1, PLD_WINDOW_DATA, f, 1, NULL) == -ENOSPC);
+		PLD_CHILD_CHECK(!pld_window_destroy(r, id));
+		PLD_CHILD_CHECK(!pld_window(other, id + 1, PLD_WINDOW_DATA, f, 16 * PLD_PAGE, NULL));
+		_exit(0);
+	}
+	EXPECT_CHILD_OK(pid);
+	EXPECT_EQ(64 * PLD_PAGE, set_parameter("user_system_bytes", before));
+}
+
 TEST_F(domain, info_says_what_a_file_is)
 {
 	uint32_t ranks[] = { 3, 1 }, nranks, rank;

@@ -288,6 +288,67 @@ TEST_F(inherited, the_leader_may_exit_before_its_threads)
 	EXPECT_EQ(PLD_MEMBER_KILLED, pld_member_state(self->dom, 0));
 }
 
+/*
+ * The end of a process that gave its rank file away is worked off by a kernel worker. Here that work is also the end of
+ * a subset, whose other member joined and left long ago: the last reference goes inside it.
+ */
+TEST_F(inherited, the_unseen_end_of_a_process_frees_a_subset)
+{
+	uint32_t both[] = { 0, 1 };
+	int *go = pld_shared(PLD_PAGE), r0 = pld_join(self->dom, 0), s0 = pld_subset(r0, 1, 2, both);
+	uint64_t before;
+	pid_t pid;
+
+	PLD_NEED_COUNTERS();
+	ASSERT_LE(0, s0);
+	close(s0);
+	before = pld_counter("domains");
+	pid = pld_fork();
+	if (!pid) {
+		int r1 = pld_join(self->dom, 1);
+
+		PLD_CHILD_CHECK(r1 >= 0);
+		if (!fork()) {
+			alarm(60);
+			PLD_WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE), 50000);
+			_exit(0);
+		}
+		close(r1);
+		_exit(5);
+	}
+	EXPECT_EQ(5 << 8, pld_reap(pid, 10000));
+	EXPECT_TRUE(PLD_WAIT_FOR(pld_counter("domains") == before - 1, 10000));
+	EXPECT_EQ(PLD_MEMBER_EXITED, pld_member_state(self->dom, 1));
+	__atomic_store_n(go, 1, __ATOMIC_RELEASE);
+	close(r0);
+}
+
+TEST_F(inherited, a_process_killed_and_reaped_at_once_is_told_as_killed)
+{
+	struct pld_domain_member m = { .rank = 0 };
+	int *go = pld_shared(PLD_PAGE);
+	pid_t pid = pld_fork();
+
+	if (!pid) {
+		int r = pld_join(self->dom, 0);
+
+		PLD_CHILD_CHECK(r >= 0);
+		if (!fork()) {
+			alarm(60);
+			PLD_WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE), 50000);
+			_exit(0);
+		}
+		close(r);
+		raise(SIGUSR1);
+	}
+	EXPECT_EQ(SIGUSR1, pld_reap(pid, 10000));
+	EXPECT_TRUE(PLD_WAIT_FOR(pld_member_state(self->dom, 0) > PLD_MEMBER_ALIVE, 10000));
+	EXPECT_EQ(0, pld_ioctl(self->dom, PLD_IOC_DOMAIN_MEMBER, &m));
+	EXPECT_EQ(PLD_MEMBER_KILLED, m.out_member.state);
+	EXPECT_EQ(SIGUSR1, m.out_member.status);
+	__atomic_store_n(go, 1, __ATOMIC_RELEASE);
+}
+
 TEST_F(inherited, survivors_mapping_of_a_dead_ranks_slab_stays_valid)
 {
 	struct pld_window_create c;

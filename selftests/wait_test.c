@@ -51,6 +51,15 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
+/* With predicates that the caller has set, more than t->e has room for. */
+static void *long_waiter_run(void *arg)
+{
+	struct waiter *t = arg;
+
+	t->ret = pld_ioctl(t->fd, PLD_IOC_CELL_WAIT, &t->w);
+	return NULL;
+}
+
 static void waiter_start(struct waiter *t, int fd, uint32_t n, uint32_t flags, uint64_t deadline)
 {
 	t->fd = fd;
@@ -230,6 +239,41 @@ TEST_F(wait, a_long_vector_waits_for_all_its_cells)
 }
 
 /* What a user-space notifier does: change, look at sleepers, ask for the wake-up. */
+/* Whoever walks the waiters of a rank holds a spinlock meanwhile: their number is bounded. */
+TEST_F(wait, predicates_asleep_in_one_rank_are_bounded)
+{
+	enum { N = PLD_MAX_WAIT_CELLS_PER_RANK / PLD_MAX_CELLS_PER_CALL };
+	struct pld_wait_cell *e = calloc(PLD_MAX_CELLS_PER_CALL, sizeof(*e));
+	struct pld_wait_cell one = PLD_WAIT_CELL(1, 0, PLD_CMP_GE, 1, PLD_RANK_ANY);
+	struct waiter t[N] = {};
+	struct pld_wait w;
+	uint32_t i;
+
+	for (i = 0; i < PLD_MAX_CELLS_PER_CALL; i++)
+		e[i] = (struct pld_wait_cell)PLD_WAIT_CELL(1, i, PLD_CMP_GE, 1, PLD_RANK_ANY);
+	for (i = 0; i < N; i++) {
+		t[i].fd = self->r0;
+		t[i].w = pld_wait_of(e, PLD_MAX_CELLS_PER_CALL, PLD_WAIT_F_ANY, PLD_DEADLINE_NEVER);
+		pthread_create(&t[i].thread, NULL, long_waiter_run, &t[i]);
+	}
+	ASSERT_TRUE(PLD_WAIT_FOR(pld_fdinfo(self->r0, "waiters") == N, 10000));
+	w = pld_wait_of(&one, 1, 0, pld_now() + 10 * SEC);
+	EXPECT_EQ(-ENOSPC, pld_ioctl(self->r0, PLD_IOC_CELL_WAIT, &w));
+	EXPECT_EQ(POISON, one.out_value);
+	EXPECT_EQ(N, pld_fdinfo(self->r0, "waiters"));
+	w = pld_wait_of(&one, 1, 0, PLD_DEADLINE_POLL);
+	EXPECT_EQ(-EAGAIN, pld_ioctl(self->r0, PLD_IOC_CELL_WAIT, &w));
+	EXPECT_EQ(0, pld_add(self->r1, 1, 0, 7, 1));
+	for (i = 0; i < N; i++) {
+		pthread_join(t[i].thread, NULL);
+		EXPECT_EQ(0, t[i].ret);
+		EXPECT_EQ(7, t[i].w.out_index);
+	}
+	w = pld_wait_of(&one, 1, 0, pld_now() + MSEC);
+	EXPECT_EQ(-ETIMEDOUT, pld_ioctl(self->r0, PLD_IOC_CELL_WAIT, &w));
+	free(e);
+}
+
 TEST_F(wait, user_space_notify_with_wake)
 {
 	struct waiter a = { .e = { PLD_WAIT_CELL(1, 1, PLD_CMP_GE, 1, PLD_RANK_ANY) } };

@@ -66,6 +66,8 @@
 
 #define PLD_MAX_RANKS 1024u          /* ranks in one domain */
 #define PLD_MAX_CELLS_PER_CALL 4096u /* entries of one notify or wait vector */
+#define PLD_MAX_WAITS_PER_RANK 4096u /* threads of one rank that sleep at once */
+#define PLD_MAX_WAIT_CELLS_PER_RANK 65536u /* predicates of all of them */
 #define PLD_WINDOW_ID_MAX 65534u     /* ids 0..65534 belong to the creator */
 #define PLD_WINDOW_ID_SYSTEM 65535u  /* first of PLD_SYSTEM_WINDOWS ids that belong to the library */
 #define PLD_SYSTEM_WINDOWS 16u
@@ -242,7 +244,8 @@ struct pld_info {
  *
  * The creator is not a member. Nothing is named: the domain lives as long as a domain or rank file is open.
  *
- * Errors: EINVAL (nranks; duplicate device id; offline CPU), EMFILE, ENOMEM.
+ * Errors: EINVAL (nranks; duplicate device id; offline CPU), ENOSPC (the user has too many domains: module parameter
+ * user_domains), EMFILE, ENOMEM.
  */
 struct pld_domain_create {
 	__u32 nranks;
@@ -323,7 +326,8 @@ struct pld_domain_join_token {
  * domain to its subsets, and to theirs: poison, and the end of a member that had not joined there.
  *
  * Errors: EINVAL (a rank out of range, twice, or the caller not among them), EPROTO (key exists with another
- * list), EEXIST (the caller joined this key already, and others are still to come), and those of DOMAIN_JOIN.
+ * list), EEXIST (the caller joined this key already, and others are still to come), ENOSPC (as DOMAIN_CREATE; it is the
+ * creator of the first domain who is charged), and those of DOMAIN_JOIN.
  */
 struct pld_domain_subset {
 	__u32 key;
@@ -435,7 +439,8 @@ struct pld_domain_member_end {
  * destroyed it or died; mappings keep its pages.
  *
  * Errors: EINVAL (bytes 0, id, kind, cell multiple), EEXIST (id taken and no F_ATTACH, or this rank has it open),
- * EPROTO (F_ATTACH and arguments differ), EPERM (RLIMIT_MEMLOCK), ENOSPC (module cap, PLD_SYSTEM_BYTES_MAX), ENOMEM,
+ * EPROTO (F_ATTACH and arguments differ), EPERM (RLIMIT_MEMLOCK), ENOSPC (module cap; with F_SYSTEM also
+ * PLD_SYSTEM_BYTES_MAX and what the domain's user may have: module parameter user_system_bytes), ENOMEM,
  * EOVERFLOW, EOPNOTSUPP (F_HUGE_ONLY), ECANCELED (poisoned).
  */
 struct pld_window_create {
@@ -622,6 +627,7 @@ struct pld_wait_cell {
  *   nobody is named, the waiter itself counts only if its process has another thread;
  * - EDEADLK: nobody is left who could notify, by proof (see kmod/referee.c). A false F_EXACT proves falsely;
  * - ECANCELED: domain poisoned, window destroyed, or domain left by another thread;
+ * - ENOSPC: PLD_MAX_WAITS_PER_RANK, PLD_MAX_WAIT_CELLS_PER_RANK;
  * - ESTALE (generation), ENOENT, EDOM, EINVAL; ENOTCONN; a POSIX signal restarts it (ERESTARTSYS).
  */
 struct pld_wait {
