@@ -148,6 +148,7 @@ bool pldk__shm_walk(struct shm_world *world, struct shm_walk *walk, struct shm_v
 /* shm_member.c */
 struct shm_stat {
 	uint64_t start;
+	uint32_t parent;
 	uint32_t nthreads;
 	int wait_status; /* as from waitpid(2), of a zombie */
 	char state;

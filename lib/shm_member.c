@@ -24,7 +24,7 @@
 #define WORD_NS UINT64_C(25000000) /* what a launcher gets to say how a rank ended that it has reaped */
 
 /**
- * pldk__shm_stat() - state, threads and start time of a process
+ * pldk__shm_stat() - state, parent, threads and start time of a process
  *
  * Return: 0, or -ESRCH (gone, or /proc does not show it).
  */
@@ -32,6 +32,7 @@ int pldk__shm_stat(uint32_t pid, struct shm_stat *out)
 {
 	unsigned long long start;
 	long nthreads;
+	int parent;
 	char path[32];
 	char buf[1024];
 	const char *s;
@@ -48,13 +49,14 @@ int pldk__shm_stat(uint32_t pid, struct shm_stat *out)
 		return -ESRCH;
 	buf[n] = 0;
 	/*
-	 * The name in parentheses may hold anything. Behind it: state is field 3, num_threads 20, starttime 22,
+	 * The name in parentheses may hold anything. Behind it: state is field 3, ppid 4, num_threads 20, starttime 22,
 	 * exit_code the last.
 	 */
 	s = strrchr(buf, ')');
-	if (!s || sscanf(s + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
-			 &out->state, &nthreads, &start) != 3)
+	if (!s || sscanf(s + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+			 &out->state, &parent, &nthreads, &start) != 4)
 		return -ESRCH;
+	out->parent = (uint32_t)parent;
 	out->nthreads = (uint32_t)nthreads;
 	out->start = start;
 	s = strrchr(buf, ' ');

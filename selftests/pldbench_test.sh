@@ -4,47 +4,14 @@
 # pldbench: one JSON object a line for each measurement, with the promised keys and possible numbers. Not how fast:
 # that is for people to judge, on a quiet machine.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-pldbench=${PLDK_TOOLS:-$here/../tools}/pldbench
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-out=$work/out err=$work/err
-count=0 failed=0
-
-echo "TAP version 13"
-if [ ! -x "$pldbench" ]; then
-	echo "1..0 # SKIP $pldbench is not built"
-	exit 4
-fi
-
-is() {
-	local name=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $name"
-	else
-		sed 's/^/# /' "$out" "$err" | head -n 20
-		echo "not ok $count - $name"
-		failed=1
-	fi
-}
-
-# run CODE ARGUMENT...: does it end with this code?
-# shellcheck disable=SC2317
-run() {
-	local want=$1 code=0
-	shift
-	timeout -k 1 100 "$pldbench" "$@" >"$out" 2>"$err" </dev/null || code=$?
-	[ "$code" = "$want" ]
-}
-
-# shellcheck disable=SC2317 # called through "is"
-usage_error() { run 2 "$@" && [ "$(wc -l <"$err")" = 1 ] && [ ! -s "$out" ]; }
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2034,SC2317 # what tools.sh reads; functions that "is" calls
+. "$(dirname "$0")/tools.sh"
+tool=$tools/pldbench
+limit=100000
+needs "$tool"
 
 # measures LINES ARGUMENT...: are there so many lines, each with all keys and 0 < p10 <= median <= p90?
-# shellcheck disable=SC2317
 measures() {
 	local lines=$1
 	shift
@@ -73,9 +40,9 @@ is "put and get by size" measures 6 --ops put,get --bytes 1,4K,1M --seconds 0.02
 is "put with notify" measures 2 --ops put_notify --bytes 8,64K --seconds 0.02
 is "allreduce, with all data touched" measures 2 --ops allreduce --bytes 8,64K --ranks 3 --touch --seconds 0.05
 is "F1: more ranks than CPUs, with context switches" measures 1 --ops oversubscribed --seconds 0.3
-# shellcheck disable=SC2317
 counts_switches() { grep -qE '"voluntary_switches":[0-9]+,"involuntary_switches":[0-9]+,"cpu_seconds":[0-9.e-]+' "$out"; }
 is "and their number" counts_switches
+full() { "$tool" --ops barrier --seconds 0.01 >/dev/full 2>"$err"; [ $? = 1 ] && one_line && says 'cannot write to stdout'; }
+is "fails when its results cannot be written" full
 
-echo "1..$count"
-exit $failed
+tap_done

@@ -2,54 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
 # pldctl ps: jobs are seen from outside while they run, with the right numbers, and are gone when they are gone.
-# Runs on the provider that PLDK_PROVIDER names. PLDK_TOOLS and PLDK_BUILD say where the programs are. On a slow machine
-# PLDK_TEST_SCALE below 100 stretches the time limits, as in the other tests.
+# Runs on the provider that PLDK_PROVIDER names.
 
-# shellcheck disable=SC2317 # functions that "is" calls
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-tools=${PLDK_TOOLS:-$here/../tools}
-work=$(mktemp -d)
-out=$work/out list=$work/list
-job='' count=0 failed=0
-slow=$((100 / ${PLDK_TEST_SCALE:-100}))
-[ $slow -ge 1 ] || slow=1
-trap '[ -z "$job" ] || kill -9 "$job" 2>/dev/null; rm -rf "$work"' EXIT
-
-echo "TAP version 13"
-for helper in "$here/pldrun_helper" "${PLDK_BUILD:-$here/../build}/selftests/pldrun_helper" missing; do
-	[ ! -x "$helper" ] || break
-done
-if [ ! -x "$tools/pldctl" ] || [ "$helper" = missing ]; then
-	echo "1..0 # SKIP $tools/pldctl or pldrun_helper is not built"
-	exit 4
-fi
-
-is() {
-	local name=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $name"
-	else
-		sed 's/^/# /' "$list.job" 2>/dev/null | head -n 40 | cut -c 1-200
-		sed 's/^/# job: /' "$out" 2>/dev/null | head -n 20 | cut -c 1-200
-		echo "not ok $count - $name"
-		failed=1
-	fi
-}
-
-# start ARGUMENT...: pldrun in the background.
-start() {
-	"$tools/pldrun" -q --timeout 280 "$@" >"$out" 2>&1 </dev/null &
-	job=$!
-}
-
-stop() {
-	kill -9 "$job"
-	wait "$job" 2>/dev/null
-	job=''
-}
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2034,SC2317 # what tools.sh reads; functions that "is" calls
+. "$(dirname "$0")/tools.sh"
+tool=$tools/pldctl
+list=$work/list
+needs "$tool" "$helper"
 
 # What else pldctl ps is to be asked.
 ps_options=()
@@ -57,43 +17,31 @@ ps_options=()
 # shows TEXT...: does the part of the list that is about our job have a line for each extended regular expression?
 shows() {
 	local text
-	"$tools/pldctl" ps "${ps_options[@]}" >"$list" || return 1
+	"$tool" ps "${ps_options[@]}" >"$list" || return 1
 	sed -n "/pid $job /,/^domain/p" "$list" >"$list.job"
 	for text; do
 		grep -qE -- "$text" "$list.job" || return 1
 	done
 }
 
-# Until shows succeeds; ten seconds and what looking takes at most.
-comes_to_show() {
-	local tries=0
-	until shows "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt $((200 * slow)) ] || return 1
-		sleep 0.05
-	done
-}
-
-usage_error() {
-	local code=0
-	"$tools/pldctl" "$@" >"$list" 2>&1 || code=$?
-	[ "$code" = 2 ] && [ "$(wc -l <"$list")" = 1 ]
-}
+comes_to_show() { comes shows "$@" || { show list "$list.job"; return 1; }; }
 
 is "needs a command" usage_error
 is "refuses an unknown command" usage_error explode
 is "refuses an unknown option" usage_error ps --bogus
 is "refuses an argument" usage_error ps everything
-version() { [ "$("$tools/pldctl" --version)" = "pldctl $("$tools/pldrun" --version | sed 's/^pldrun //')" ]; }
+version() { [ "$("$tool" --version)" = "pldctl $("$tools/pldrun" --version | sed 's/^pldrun //')" ]; }
 is "--version is that of pldrun" version
-helps() { "$tools/pldctl" --help >"$list" && grep -q '^  ps ' "$list" && "$tools/pldctl" ps --help >"$list" && grep -q -- --json "$list"; }
+helps() { run 0 --help && has_printed '^  ps ' && run 0 ps --help && has_printed --json; }
 is "--help names the commands and their options" helps
+full() { "$tool" ps >/dev/full 2>"$err"; [ $? = 1 ] && one_line && says 'cannot write to stdout'; }
+is "fails when its list cannot be written" full
 
-start -n 4 "$helper" 2:sleep=270000 init
+start -q -n 4 "$helper" "2:sleep=$forever" init
 is "shows who has not joined" comes_to_show 'joined 3/4, missing rank 2' '^ +2 absent' '^ +0 alive'
-stop
+kill_job
 
-start -n 3 --device 5,6,9 "$helper" init window=12288 signal 2:sleep=270000 wait
+start -q -n 3 --device 5,6,9 "$helper" init window=12288 signal "2:sleep=$forever" wait
 is "shows ranks with their devices" comes_to_show 'joined 3/3' '^ +0 alive +[0-9]+ +5 ' '^ +2 alive +[0-9]+ +9 '
 is "shows windows with their sizes and who has them open" comes_to_show '^ +[0-9]+ data +12288 +3 ' '^ +[0-9]+ signal +[0-9]+ +3 '
 is "shows which process holds it" comes_to_show "^  held by pid $job \(pldrun\)"
@@ -107,7 +55,7 @@ is "shows waiters: cell, expected and seen" comes_to_show '^ +1 +[0-9]+ +[0-9]+ 
 
 json_is_true() {
 	command -v python3 >/dev/null || return 0
-	"$tools/pldctl" ps --json "$@" >"$list" && python3 - "$job" "$list" "$@" <<'PYTHON'
+	"$tool" ps --json "$@" >"$list" && python3 - "$job" "$list" "$@" <<'PYTHON'
 import json, sys
 job, path = int(sys.argv[1]), sys.argv[2]
 domains = [d for d in json.load(open(path))["domains"] if d["pid"] == job and d["parent"] is None]
@@ -130,50 +78,42 @@ PYTHON
 }
 is "--json has the same facts" json_is_true
 is "and with --all as well" json_is_true --all
-stop
+kill_job
 
-start -n 3 "$helper" init 1:sleep=270000 signal
+start -q -n 3 "$helper" init "1:sleep=$forever" signal
 is "shows waiters inside a collective: which call, for whom" \
 	comes_to_show '^ +0 +[0-9]+ inside (window_create|a collective) \(call [1-9]\), waits for rank 1 +[0-9.]+s'
 # The ledgers of /dev/pld's ranks are not readable from outside.
 names_it() { grep -q '^domain dev:' "$list.job" || grep -q ' inside window_create ' "$list.job"; }
 is "by its name where that can be read" names_it
-stop
+kill_job
 
-start -n 2 "$helper" init finalize sleep=270000
+start -q -n 2 "$helper" init finalize "sleep=$forever"
 ps_options=(--all)
 is "shows a world that nobody uses any more" comes_to_show 'joined 2/2, finalised 2' '^ +1 finalised'
 ps_options=()
 hides_unused() { ! shows . && grep -q 'without a living rank' "$list"; }
 is "only if asked for all" hides_unused
-stop
+kill_job
 
-is_gone() { "$tools/pldctl" ps >"$list" && ! grep -q "pid $pid " "$list"; }
-start -n 2 "$helper" init sleep=270000
+is_unlisted() { "$tool" ps >"$list" && ! grep -q "pid $pid " "$list"; }
+start -q -n 2 "$helper" init "sleep=$forever"
 pid=$job
 comes_to_show 'joined 2/2'
-stop
-comes_to_be_gone() {
-	for _ in $(seq $((200 * slow))); do
-		! is_gone || return 0
-		sleep 0.05
-	done
-	return 1
-}
-is "a killed job is gone from the list" comes_to_be_gone
+kill_job
+is "a killed job is gone from the list" comes is_unlisted
 
-start -n 2 "$helper" init 1:abort=77 sleep=270000
+start -q -n 2 "$helper" init 1:abort=77 "sleep=$forever"
 is "shows an abort" comes_to_show 'aborted( by rank 1)? with code 77'
-stop
+kill_job
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$work"
-	start -n 1 "$helper" init sleep=270000
+	start -q -n 1 "$helper" init "sleep=$forever"
 	comes_to_show 'joined 1/1'
-	hides() { setpriv --reuid 65534 --regid 65534 --clear-groups "$tools/pldctl" ps >"$list" && ! grep -q "pid $job " "$list" && grep -q 'were not looked at' "$list"; }
+	hides() { setpriv --reuid 65534 --regid 65534 --clear-groups "$tool" ps >"$list" && ! grep -q "pid $job " "$list" && grep -q 'were not looked at' "$list"; }
 	is "does not show other users' jobs, and says so" hides
-	stop
+	kill_job
 fi
 
-echo "1..$count"
-exit $failed
+tap_done

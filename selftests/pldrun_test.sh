@@ -2,98 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
 # pldrun: every rule of its exit code, what it says last, what it does with output, and that nothing stays behind.
-# Runs on the provider that PLDK_PROVIDER names. PLDK_TOOLS and PLDK_BUILD say where the programs are. On a slow machine
-# PLDK_TEST_SCALE below 100 stretches the time limits, as in the other tests.
+# Runs on the provider that PLDK_PROVIDER names.
 
-# shellcheck disable=SC2016,SC2086,SC2317 # words for the ranks' shell; lists; functions that "is" calls
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-pldrun=${PLDK_TOOLS:-$here/../tools}/pldrun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-out=$work/out err=$work/err
-count=0 failed=0
-slow=$((100 / ${PLDK_TEST_SCALE:-100}))
-[ $slow -ge 1 ] || slow=1
-
-echo "TAP version 13"
-for helper in "$here/pldrun_helper" "${PLDK_BUILD:-$here/../build}/selftests/pldrun_helper" missing; do
-	[ ! -x "$helper" ] || break
-done
-if [ ! -x "$pldrun" ] || [ "$helper" = missing ]; then
-	echo "1..0 # SKIP $pldrun or pldrun_helper is not built"
-	exit 4
-fi
-
-# is NAME COMMAND...: a test that passes if the command succeeds.
-is() {
-	local name=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $name"
-	else
-		sed 's/^/# stdout: /' "$out" | head -n 20 | cut -c 1-200
-		sed 's/^/# stderr: /' "$err" | head -n 40 | cut -c 1-200
-		echo "not ok $count - $name"
-		failed=1
-	fi
-}
-
-# run CODE ARGUMENT...: does pldrun end with this code, in less than limit milliseconds?
-longest=$((20000 * slow)) limit=$((20000 * slow))
-forever=1000000 # milliseconds: a sleep whose end no test sees
-run() {
-	local want=$1 code=0 start
-	shift
-	start=$(date +%s%N)
-	timeout -k 1 $((30 * slow)) "$pldrun" "$@" >"$out" 2>"$err" </dev/null || code=$?
-	took=$((($(date +%s%N) - start) / 1000000))
-	[ "$code" = "$want" ] && [ $took -lt $limit ] && return
-	echo "# pldrun $*: exit code $code after $took ms, expected $want in less than $limit ms"
-	return 1
-}
-
-last_says() { tail -n 1 "$err" | grep -qE -- "$1"; }
-says() { grep -qE -- "$1" "$err"; }
-one_line() { [ "$(wc -l <"$err")" = 1 ]; }
-usage_error() { run 125 "$@" && one_line && [ ! -s "$out" ]; }
-
-# Is no process of these left? A zombie is none: its new parent reaps it when it likes.
-is_gone() {
-	local pid state tries=0
-	for pid; do
-		while state=$(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) && [ -n "$state" ] && [ "$state" != Z ]; do
-			tries=$((tries + 1))
-			[ $tries -lt $((500 * slow)) ] || return 1
-			sleep 0.02
-		done
-	done
-}
-
-# start ARGUMENT...: pldrun in the background; its pid is in $job.
-start() {
-	"$pldrun" --timeout $((30 * slow)) "$@" >"$out" 2>"$err" </dev/null &
-	job=$!
-}
-
-# Wait until a line with this text came.
-await() {
-	local tries=0
-	until grep -qE -- "$1" "$out"; do
-		tries=$((tries + 1))
-		[ $tries -lt $((500 * slow)) ] || return 1
-		sleep 0.02
-	done
-}
-
-ends_with() {
-	local code=0
-	wait "$job" || code=$?
-	[ $code = "$1" ] && return
-	echo "# exit code $code, expected $1"
-	return 1
-}
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2016,SC2034,SC2046,SC2086,SC2317 # words for the ranks' shell; for tools.sh; lists; what "is" calls
+. "$(dirname "$0")/tools.sh"
+tool=$tools/pldrun
+usage_code=125
+longest=$limit
+needs "$tool" "$helper"
 
 # Usage errors: 125, one line, nothing started.
 is "needs -n" usage_error true
@@ -111,10 +28,12 @@ is "in good grammar" usage_error -n 2 --device 4 true
 is "for one, too" says 'the list names 1 device$'
 is "refuses a device twice" usage_error --device 4,4 true
 is "refuses a device that is no number" usage_error --device 4,x true
+is "and shows the whole list" last_says "'4,x' is no list"
 is "refuses a provider that does not exist" usage_error -n 1 --provider tcp true
 is "refuses a timeout of nothing" usage_error -n 1 --timeout 0 true
 is "says that checked mode is not there" usage_error -n 1 --check true
 is "refuses a map file that is not there" usage_error -n 1 --map "$work/none" true
+is "and one that cannot be read" usage_error -n 1 --map "$work" true
 echo "0 zero" >"$work/map"
 is "refuses a map file with a wrong line" usage_error -n 1 --map "$work/map" true
 is "and names the line" says "map:1:"
@@ -206,7 +125,7 @@ big_line() {
 }
 is "long lines stay whole" big_line
 flood() {
-	{ "$pldrun" -q --timeout $((10 * slow)) -n 2 sh -c '[ $PLDK_RANK = 0 ] && exec yes; sleep 0.3; echo here; exit 3' 2>"$err" || true; } |
+	{ "$tool" -q --timeout $((10 * slow)) -n 2 sh -c '[ $PLDK_RANK = 0 ] && exec yes; sleep 0.3; echo here; exit 3' 2>"$err" || true; } |
 		grep -q '^\[1\] here'
 }
 is "a rank that floods does not block another" flood
@@ -214,11 +133,32 @@ is "--no-prefix leaves lines alone" run 0 -q --no-prefix -n 2 echo plain
 plain() { [ "$(cat "$out")" = $'plain\nplain' ]; }
 is "both of them" plain
 stdin_is_for_rank_0() {
-	printf 'word\n' | "$pldrun" -q -n 3 sh -c 'cat' >"$out" 2>"$err" && [ "$(cat "$out")" = "[0] word" ]
+	printf 'word\n' | "$tool" -q -n 3 sh -c 'cat' >"$out" 2>"$err" && [ "$(cat "$out")" = "[0] word" ]
 }
 is "stdin is for rank 0 only" stdin_is_for_rank_0
-broken_pipe() { { timeout $((10 * slow)) "$pldrun" -q -n 2 yes 2>"$err"; echo $? >"$work/code"; } | head -n 1 >"$out"; [ "$(cat "$work/code")" = 141 ]; }
+broken_pipe() { { timeout $((10 * slow)) "$tool" -q -n 2 yes 2>"$err"; echo $? >"$work/code"; } | head -n 1 >"$out"; [ "$(cat "$work/code")" = 141 ]; }
 is "ranks see a closed stdout as in a pipeline" broken_pipe
+
+closed() {
+	local code=0
+	(exec <&- >&- 2>&- && exec "$tool" --no-prefix -n 2 "$helper" init gather finalize) || code=$?
+	(exec >&- && exec "$tool" -n 2 "$helper" say=hello init gather finalize) 2>"$err" || code=$?
+	[ $code = 0 ]
+}
+is "closed standard descriptors do no harm to the world" closed
+# One TERM ends the ranks; what they wrote still has a reader, who might come back.
+stalled() {
+	mkfifo "$work/fifo"
+	exec 8<>"$work/fifo"
+	"$tool" -q -n 2 yes >"$work/fifo" 2>"$err" 8>&- &
+	job=$!
+	sleep 0.3
+	comes ends_by_term
+	exec 8>&-
+	ends_with 143
+}
+ends_by_term() { kill -TERM $job 2>/dev/null; sleep 0.2; has_ended $job; }
+is "whoever asks twice for the end does not wait for a reader that does not read" stalled
 
 # What ranks get.
 environment() {
@@ -258,6 +198,38 @@ masks() {
 }
 is "ranks start with no POSIX signal blocked or ignored" masks
 
+child_ignored() { (trap '' CHLD; exec env --ignore-signal=CHLD "$tool" -q -n 2 true); }
+is "whoever ignores SIGCHLD can start it" child_ignored
+nested() { run 0 -q -n 2 "$tool" -q -n 2 sh -c 'echo $PLDK_RANK/$PLDK_NRANKS' && [ "$(sort "$out" | tr '\n' ,)" = '[0] [0] 0/2,[0] [1] 1/2,[1] [0] 0/2,[1] [1] 1/2,' ]; }
+is "a rank may be a pldrun" nested
+twins() {
+	local first code=0
+	start -q -n 3 "$helper" init gather gather finalize
+	first=$job
+	start -q -n 3 "$helper" init gather gather finalize
+	wait $first || code=$?
+	ends_with 0 && [ $code = 0 ]
+}
+is "two jobs at once do not know of each other" twins
+
+# Whatever runs short while it starts, it ends, and says what.
+few_descriptors() {
+	local n code bad=0
+	for n in {5..26}; do
+		code=0
+		(ulimit -n $n && exec timeout 20 "$tool" -q -n 3 true) >"$out" 2>"$err" || code=$?
+		[ $code = 0 ] || { [ $code = 125 ] && last_says ': Too many open files$'; } || { echo "# $n: $code"; bad=1; }
+	done
+	[ $bad = 0 ]
+}
+is "too few descriptors are an error at any point of the start" few_descriptors
+no_pidfd() {
+	local code=0
+	timeout $((20 * slow)) "$helper" no-pidfd exec "$tool" -n 3 sleep 600 >"$out" 2>"$err" || code=$?
+	[ $code = 125 ] && last_says '^pldrun: cannot watch a rank: Operation not permitted$'
+}
+is "ranks that cannot be watched do not stay" no_pidfd
+
 # POSIX signals, and what is left behind.
 start -q -n 2 sh -c 'trap "echo got; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
 await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job"
@@ -265,22 +237,32 @@ is "SIGTERM is handed on once, and ranks may end well" ends_with 0
 got_it() { [ "$(grep -c got "$out")" = 2 ]; }
 is "each rank got it" got_it
 # A shell lets its background ignore SIGINT, and what is ignored stays so.
-env --default-signal=INT "$pldrun" -q --timeout $((30 * slow)) -n 2 sh -c 'echo ready; exec sleep 600' >"$out" 2>"$err" </dev/null &
+env --default-signal=INT "$tool" -q --timeout $((30 * slow)) -n 2 sh -c 'echo ready; exec sleep 600' >"$out" 2>"$err" </dev/null &
 job=$!
 await '\[1\] ready' && await '\[0\] ready' && kill -INT "$job"
 is "130 when SIGINT ended the ranks" ends_with 130
 is "and the reason" last_says '^pldrun: first failure: rank [01] .* killed by SIGINT; pldrun got SIGINT'
+start -q -n 2 sh -c 'trap "echo got; sleep 0.3; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
+await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job" $(children_of "$job")
+is "one that comes twice at once, as from timeout(1), is one" ends_with 0
 start -q -n 2 sh -c 'trap "echo got" TERM; echo ready; while :; do sleep 0.05; done'
-await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job" && await '\[1\] got' && await '\[0\] got' && kill -TERM "$job"
-is "a second SIGTERM kills" ends_with 143
+await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job" && await '\[1\] got' && await '\[0\] got'
+is "a second SIGTERM kills" comes ends_by_term
+is "and the code says so" ends_with 143
+env --ignore-signal=HUP "$tool" -q --timeout $((30 * slow)) -n 1 sh -c 'echo ready; until [ -e "$1" ]; do sleep 0.02; done' \
+	sh "$work/hup" >"$out" 2>"$err" </dev/null &
+job=$!
+await ready && kill -HUP "$job" && sleep 0.2 && kill -HUP "$job"
+: >"$work/hup"
+is "what was ignored at the start stays ignored, as nohup wants it" ends_with 0
 
 start -q -n 4 "$helper" init signal say=ready "0:sleep=$forever" wait
 await '\[3\] ready'
-children=$(cat "/proc/$job/task/$job/children" 2>/dev/null || ps -o pid= --ppid "$job")
-kill -9 "$job"
-killed() { [ "$(wc -w <<<"$children")" -ge 4 ] && is_gone $children; }
+runner=$(children_of "$job")
+ranks=$(children_of $runner)
+kill_job
+killed() { [ "$(wc -w <<<"$ranks")" = 4 ] && is_gone $runner $ranks; }
 is "kill -9 of pldrun leaves no rank behind" killed
-wait "$job" 2>/dev/null
 
 start -q -n 2 sh -c 'sleep 600 & echo child $!; : >"$1.$PLDK_RANK"
 	if [ $PLDK_RANK = 1 ]; then until [ -e "$1.0" ]; do sleep 0.02; done; exit 3; fi; wait' sh "$work/up"
@@ -292,19 +274,15 @@ start -q -n 2 sh -c 'setsid sleep 600 & echo child $!'
 is "a good job ends" ends_with 0
 is "and leaves nothing in the background either" children_gone
 no_zombie() {
-	local tries=0 pids=() ended=0
+	local status=0
 	start -q -n 3 sh -c '[ $PLDK_RANK = 0 ] || exit 0; echo ready; until [ -e "$1" ]; do sleep 0.02; done' sh "$work/go"
 	await ready
-	# Zombies are children, too: one is left when the other two have been waited for.
-	while [ $tries -lt $((500 * slow)) ]; do
-		read -ra pids <"/proc/$job/task/$job/children"
-		[ ${#pids[@]} != 1 ] || { ended=1 && break; }
-		tries=$((tries + 1))
-		sleep 0.02
-	done
+	comes has_one_rank || status=1
 	: >"$work/go"
-	ends_with 0 && [ $ended = 1 ]
+	ends_with 0 && [ $status = 0 ]
 }
+# Zombies are children, too: one is left when the other two have been waited for.
+has_one_rank() { [ "$(children_of $(children_of "$job") | wc -w)" = 1 ]; }
 is "ranks that have ended are reaped at once" no_zombie
 
 # Out of memory: needs a memory cgroup of one's own, of either version.
@@ -317,17 +295,15 @@ if grep -q ':memory:' /proc/self/cgroup; then
 fi
 oom() {
 	local code=0
-	(echo 0 >"$group/cgroup.procs" && exec "$pldrun" -n 2 "$helper" init 1:eat gather) >"$out" 2>"$err" </dev/null || code=$?
+	(echo 0 >"$group/cgroup.procs" && exec "$tool" -n 2 "$helper" init 1:eat gather) >"$out" 2>"$err" </dev/null || code=$?
 	[ $code = 137 ] && last_says '^pldrun: first failure: rank 1 .* killed by SIGKILL; out of memory'
 }
 if mkdir "$group" 2>/dev/null && echo 64M >"$group/$limit_file" 2>/dev/null; then
 	{ echo 64M >"$group/$swap_file"; } 2>/dev/null
 	is "a rank that is killed for memory is named, with the reason" oom
 else
-	count=$((count + 1))
-	echo "ok $count - a rank that is killed for memory is named, with the reason # SKIP no memory cgroup can be made here"
+	tap_skip "a rank that is killed for memory is named, with the reason" "no memory cgroup can be made here"
 fi
 rmdir "$group" 2>/dev/null
 
-echo "1..$count"
-exit $failed
+tap_done

@@ -9,7 +9,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 build=${PLDK_BUILD:-build}
 export LC_ALL=C
 pages3=(lib/man/*.3)

@@ -7,7 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 build=${PLDK_BUILD:-build}
 
 # alone LANGUAGE-OPTIONS HEADER [COMPILER]

@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 here=$PWD
 
 # The guest's half: both ways, in one boot. guest WORK TEST...
@@ -51,7 +51,7 @@ prepare() {
 	cp -r "$harness/../../.." "$work/tree" || return 1
 	mkdir "$work/tree/tools/testing/selftests/pld"
 	# Sources only: what is built must be built from the copy.
-	cp -r selftests/*_test.* selftests/*_helper.c selftests/*.h selftests/Makefile selftests/config selftests/settings \
+	cp -r selftests/*.sh selftests/*_test.c selftests/*_helper.c selftests/*.h selftests/Makefile selftests/config selftests/settings \
 		"$work/tree/tools/testing/selftests/pld/" || return 1
 	make -C "$work/tree/tools/testing/selftests" TARGETS=pld PLD_TESTS="$tests" || return 1
 	[ -x "$work/tree/tools/testing/selftests/pld/${tests%% *}" ] || { echo "nothing was built"; return 1; }

@@ -7,7 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 
 # The guest's half; the host's files are writable here and changes are thrown away.
 guest() {

@@ -9,7 +9,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR/..
 cd "$(dirname "$0")/.."
 build=${PLDK_BUILD:-build}
-. tools/tap.sh
+. selftests/tap.sh
 
 # Everything that looks like a call in the headers' own lines once the preprocessor has taken comments and macros.
 declared() {

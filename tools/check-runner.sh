@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
 # shellcheck source-path=SCRIPTDIR/..
-. tools/tap.sh
+. selftests/tap.sh
 
 # The files that belong to the project: git knows; without it everything that is neither built nor hidden.
 project_files() {

@@ -5,6 +5,7 @@
 #include <pldk.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -33,13 +34,14 @@ static int fail(struct launch_plan *plan, const char *format, ...)
 /* "4,5,6" into plan->devices, which has room for every rank. Returns how many, or -1. */
 static int parse_devices(struct launch_plan *plan, const char *text)
 {
+	const char *at = text;
 	int n = 0;
 	char *end;
 
 	for (;;) {
-		long device = strtol(text, &end, 10);
+		long device = strtol(at, &end, 10);
 
-		if (end == text || device < 0 || device > DEVICE_MAX || (*end && *end != ','))
+		if (end == at || device < 0 || device > DEVICE_MAX || (*end && *end != ','))
 			return fail(plan, "'%s' is no list of device ids such as 4,5,6", text);
 		if (n == PLDK_MAX_RANKS)
 			return fail(plan, "more than %d devices", PLDK_MAX_RANKS);
@@ -49,7 +51,7 @@ static int parse_devices(struct launch_plan *plan, const char *text)
 		plan->devices[n++] = (int)device;
 		if (!*end)
 			return n;
-		text = end + 1;
+		at = end + 1;
 	}
 }
 
@@ -91,6 +93,8 @@ static int cpus_by_map(struct launch_plan *plan, const char *path, const cpu_set
 			if (plan->devices[r] == device)
 				plan->cpus[r] = (int)cpu;
 	}
+	if (!ret && ferror(file))
+		ret = fail(plan, "cannot read the map file %s: %s", path, strerror(errno));
 	fclose(file);
 	return ret;
 }
@@ -138,7 +142,13 @@ void launch_plan_free(struct launch_plan *plan)
 static int create(struct launch_plan *plan, const char *provider)
 {
 	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+	int fd;
 
+	/* A world with the number of a closed standard output would be written over by what is printed. */
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
 	options.provider = provider;
 	options.device_ids = plan->devices;
 	options.cpus = plan->cpus;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,18 +39,35 @@ int options_parse(const char *program, const struct option_row *rows, size_t nro
 			const char *word = argv[optind - 1];
 
 			if (key == ':')
-				fprintf(stderr, "%s: option '%s' needs an argument; see %s --help\n", program, word,
-					program);
-			else if (optopt && optopt < 256 && strncmp(word, "--", 2) != 0)
-				fprintf(stderr, "%s: unknown option '-%c'; see %s --help\n", program, optopt, program);
-			else
-				fprintf(stderr, "%s: unknown option '%s'; see %s --help\n", program, word, program);
-			return -1;
+				return options_usage(program, "option '%s' needs an argument", word);
+			if (optopt && optopt < 256 && strncmp(word, "--", 2) != 0)
+				return options_usage(program, "unknown option '-%c'", optopt);
+			return options_usage(program, "unknown option '%s'", word);
 		}
 		if (take(key, optarg, context))
 			return -1;
 	}
 	return optind;
+}
+
+int options_usage(const char *program, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", program);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "; see %s --help\n", program);
+	return -1;
+}
+
+int options_flush(const char *program)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "%s: cannot write to stdout: %s\n", program, strerror(errno));
+	return -1;
 }
 
 void options_help(FILE *out, const struct option_row *rows, size_t nrows)
@@ -87,5 +105,13 @@ int options_seconds(const char *text, long long *ns)
 	if (end == text || *end || !isfinite(number) || number <= 0 || number > SECONDS_MAX)
 		return -1;
 	*ns = (long long)(number * 1e9);
+	return 0;
+}
+
+int options_provider(const char *program, const char *text, const char **provider)
+{
+	if (strcmp(text, "dev") != 0 && strcmp(text, "shm") != 0)
+		return options_usage(program, "--provider is dev or shm, not '%s'", text);
+	*provider = text;
 	return 0;
 }

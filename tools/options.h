@@ -38,6 +38,23 @@ int options_parse(const char *program, const struct option_row *rows, size_t nro
 		  int (*take)(int key, const char *value, void *context), void *context);
 
 /**
+ * options_usage() - say what is wrong with the command line: one line on stderr that names --help
+ * @program: name for the message
+ * @format: as of printf(3)
+ *
+ * Return: -1.
+ */
+int options_usage(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/**
+ * options_flush() - write what stands in stdout's buffer
+ * @program: name for the message
+ *
+ * Return: 0, or -1 after one line on stderr: not all that was printed has arrived.
+ */
+int options_flush(const char *program);
+
+/**
  * options_help() - print the table
  * @out: where
  * @rows: table
@@ -64,5 +81,15 @@ int options_number(const char *text, long least, long most, long *value);
  * Return: 0, or -1 (nothing was printed).
  */
 int options_seconds(const char *text, long long *ns);
+
+/**
+ * options_provider() - name of a provider
+ * @program: name for the message
+ * @text: the name
+ * @provider: out: @text
+ *
+ * Return: 0, or -1 after one line on stderr.
+ */
+int options_provider(const char *program, const char *text, const char **provider);
 
 #endif /* _PLDK_TOOLS_OPTIONS_H */

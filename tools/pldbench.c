@@ -118,14 +118,6 @@ static const char *unknown_op(const char *list)
 	return NULL;
 }
 
-static int usage(const char *format, const char *value)
-{
-	fprintf(stderr, "pldbench: ");
-	fprintf(stderr, format, value);
-	fprintf(stderr, "; see pldbench --help\n");
-	return -1;
-}
-
 static int take_option(int key, const char *value, void *context)
 {
 	struct bench_options *options = context;
@@ -135,23 +127,20 @@ static int take_option(int key, const char *value, void *context)
 	case 'o':
 		options->ops = value;
 		value = unknown_op(value);
-		return value ? usage("unknown operation '%s'", value) : 0;
+		return value ? options_usage("pldbench", "unknown operation '%s'", value) : 0;
 	case 'n':
 		if (parse_list(value, PLDK_MAX_RANKS, options->ranks, &options->nranks))
-			return usage("--ranks wants numbers of ranks such as 2,4, not '%s'", value);
+			return options_usage("pldbench", "--ranks wants numbers of ranks such as 2,4, not '%s'", value);
 		return 0;
 	case 'b':
 		if (parse_list(value, 1L << 40, options->bytes, &options->nbytes))
-			return usage("--bytes wants sizes such as 8,4K,1M, not '%s'", value);
+			return options_usage("pldbench", "--bytes wants sizes such as 8,4K,1M, not '%s'", value);
 		return 0;
 	case 'p':
-		if (strcmp(value, "dev") != 0 && strcmp(value, "shm") != 0)
-			return usage("--provider is dev or shm, not '%s'", value);
-		options->provider = value;
-		return 0;
+		return options_provider("pldbench", value, &options->provider);
 	case 's':
 		if (options_seconds(value, &ns))
-			return usage("--seconds wants seconds above 0, not '%s'", value);
+			return options_usage("pldbench", "--seconds wants seconds above 0, not '%s'", value);
 		options->seconds = (double)ns / 1e9;
 		return 0;
 	case OPTION_TOUCH:
@@ -280,7 +269,7 @@ static int measure_op(const struct bench_options *options, const struct bench_op
 	int ret = 0;
 
 	if (op->is_pair && nranks < 2)
-		return usage("%s needs 2 ranks", op->name);
+		return options_usage("pldbench", "%s needs 2 ranks", op->name);
 	if (!op->has_bytes) {
 		ret = measure(&plan, options->provider, false);
 		if (op->can_sleep)
@@ -310,7 +299,7 @@ int main(int argc, char **argv)
 	if (first < 0)
 		return USAGE_ERROR;
 	if (first < argc) {
-		usage("unknown argument '%s'", argv[first]);
+		options_usage("pldbench", "unknown argument '%s'", argv[first]);
 		return USAGE_ERROR;
 	}
 	if (sched_getaffinity(0, sizeof(mask), &mask)) {
@@ -325,5 +314,5 @@ int main(int argc, char **argv)
 		for (size_t r = 0; r < options.nranks && !bench_ops[op].is_oversubscribed; r++)
 			ret |= measure_op(&options, &bench_ops[op], (int)options.ranks[r]);
 	}
-	return ret != 0;
+	return options_flush("pldbench") || ret != 0;
 }

@@ -60,7 +60,7 @@ static int ps(int argc, char **argv)
 	if (first < 0)
 		return USAGE_ERROR;
 	if (first < argc) {
-		fprintf(stderr, "pldctl ps: unknown argument '%s'; see pldctl ps --help\n", argv[first]);
+		options_usage("pldctl ps", "unknown argument '%s'", argv[first]);
 		return USAGE_ERROR;
 	}
 	ret = pldctl_scan(&list, &hidden);
@@ -71,7 +71,7 @@ static int ps(int argc, char **argv)
 	world_free(&list);
 	if (ret < 0)
 		fprintf(stderr, "pldctl ps: %s\n", strerror(-ret));
-	return ret < 0;
+	return ret < 0 || options_flush("pldctl ps");
 }
 
 static const struct {
@@ -93,7 +93,7 @@ static const struct option_row rows[] = {
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
-		fprintf(stderr, "pldctl: which command? see pldctl --help\n");
+		options_usage("pldctl", "a command is missing");
 		return USAGE_ERROR;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
 	for (size_t c = 0; c < NCOMMANDS; c++)
 		if (strcmp(argv[1], commands[c].name) == 0)
 			return commands[c].run(argc - 1, argv + 1);
-	fprintf(stderr, "pldctl: unknown command '%s'; see pldctl --help\n", argv[1]);
+	options_usage("pldctl", "unknown command '%s'", argv[1]);
 	return USAGE_ERROR;
 }

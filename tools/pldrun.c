@@ -2,8 +2,8 @@
 /*
  * pldrun - start the ranks of a job, watch them, and say which one failed first.
  *
- * Command line and exit code; see pldrun_job.c for the work. Its output is the ranks' lines with "[rank] " in front;
- * its own lines start with "pldrun: " and go to stderr.
+ * Command line and exit code; see pldrun.h for the parts that do the work. Its output is the ranks' lines with
+ * "[rank] " in front; its own lines start with "pldrun: " and go to stderr.
  */
 #include "pldrun.h"
 
@@ -63,14 +63,6 @@ static _Noreturn void help_env(void)
 	exit(0);
 }
 
-static int usage(const char *format, const char *value)
-{
-	fprintf(stderr, "pldrun: ");
-	fprintf(stderr, format, value);
-	fprintf(stderr, "; see pldrun --help\n");
-	return -1;
-}
-
 static int take_option(int key, const char *value, void *context)
 {
 	struct pldrun_options *options = context;
@@ -78,23 +70,20 @@ static int take_option(int key, const char *value, void *context)
 	switch (key) {
 	case 'n':
 		if (options_number(value, 1, PLDK_MAX_RANKS, &options->nranks))
-			return usage("-n wants 1 to 1024 ranks, not '%s'", value);
+			return options_usage("pldrun", "-n wants 1 to 1024 ranks, not '%s'", value);
 		return 0;
 	case 'd':
 		options->devices = value;
 		return 0;
 	case 'p':
-		if (strcmp(value, "dev") != 0 && strcmp(value, "shm") != 0)
-			return usage("--provider is dev or shm, not '%s'", value);
-		options->provider = value;
-		return 0;
+		return options_provider("pldrun", value, &options->provider);
 	case 't':
 		if (options_seconds(value, &options->timeout_ns))
-			return usage("--timeout wants seconds above 0, not '%s'", value);
+			return options_usage("pldrun", "--timeout wants seconds above 0, not '%s'", value);
 		return 0;
 	case OPTION_GRACE:
 		if (options_seconds(value, &options->grace_ns))
-			return usage("--grace wants seconds above 0, not '%s'", value);
+			return options_usage("pldrun", "--grace wants seconds above 0, not '%s'", value);
 		return 0;
 	case 'm':
 		options->map = value;
@@ -106,7 +95,7 @@ static int take_option(int key, const char *value, void *context)
 		options->has_prefix = false;
 		return 0;
 	case OPTION_CHECK:
-		return usage("%s is not in this version", "--check");
+		return options_usage("pldrun", "--check is not in this version");
 	case 'v':
 		options->verbosity = 1;
 		return 0;
@@ -131,14 +120,26 @@ static bool is_same_file(int a, int b)
 	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-static void write_all(struct pldrun_sink *sink)
+/* Whoever asked twice for the end does not wait for a slow reader. */
+static void write_all(struct pldrun_sink *sink, bool has_patience)
 {
 	struct pollfd writable = { .fd = sink->fd, .events = POLLOUT };
 
-	while (!pldrun_sink_write(sink))
+	while (!pldrun_sink_write(sink) && has_patience)
 		poll(&writable, 1, -1);
-	free(sink->queue);
-	sink->queue = NULL;
+}
+
+static int run(struct pldrun_job *job)
+{
+	int code;
+
+	pldrun_job_run(job);
+	if (job->is_orphan)
+		return PLDRUN_FAILED;
+	code = pldrun_report(job);
+	write_all(job->out, !job->is_killed);
+	write_all(job->err, !job->is_killed);
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -151,11 +152,11 @@ int main(int argc, char **argv)
 	if (first < 0)
 		return PLDRUN_FAILED;
 	if (!options.nranks && !options.devices) {
-		usage("how many ranks? %s is required", "-n");
+		options_usage("pldrun", "how many ranks? -n is required");
 		return PLDRUN_FAILED;
 	}
 	if (first == argc) {
-		usage("which program? %s", "it stands after the options");
+		options_usage("pldrun", "which program? it comes after the options");
 		return PLDRUN_FAILED;
 	}
 	options.command = argv + first;
@@ -178,10 +179,10 @@ int main(int argc, char **argv)
 		pldrun_sink_say(&err, "%d rank%s on provider %s (%s)", job.plan.nranks, job.plan.nranks == 1 ? "" : "s",
 				job.plan.provider, job.plan.why);
 	pldrun_sink_write(&err);
-	pldrun_job_run(&job);
-	code = pldrun_report(&job);
-	write_all(&out);
-	write_all(&err);
+	if (pldrun_guard(&job, &code))
+		code = run(&job);
+	free(out.queue);
+	free(err.queue);
 	world_free(&job.last);
 	free(job.ranks);
 out_plan:

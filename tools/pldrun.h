@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * pldrun's parts: pldrun.c (command line), pldrun_job.c (processes and the event loop), pldrun_output.c (lines),
- * pldrun_report.c (who failed first, and the table of last states).
+ * pldrun's parts: pldrun.c (command line), pldrun_guard.c (nothing outlives pldrun), pldrun_start.c (processes become
+ * ranks), pldrun_job.c (the event loop), pldrun_output.c (lines), pldrun_report.c (who failed first, and the table of
+ * last states).
  */
 #ifndef _PLDRUN_H
 #define _PLDRUN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "launch.h"
@@ -87,11 +90,11 @@ bool pldrun_sink_write(struct pldrun_sink *sink);
 /** pldrun_sink_is_full() - should its streams wait? */
 bool pldrun_sink_is_full(const struct pldrun_sink *sink);
 
-/* pldrun_job.c */
+/* What these have in common */
 
 /**
  * struct pldrun_rank - a rank as its launcher sees it
- * @pid: its process; 0 before the start
+ * @pid: its process; 0 before the start, and if it could not be started
  * @pidfd: readable when it has ended, or -1
  * @has_ended: @status is valid
  * @was_stopped: pldrun stopped it: what it did then is no failure of its own
@@ -111,14 +114,25 @@ struct pldrun_rank {
 	struct pldrun_stream err;
 };
 
+/** struct pldrun_origin - what pldrun found and changed, and gives back to the ranks */
+struct pldrun_origin {
+	sigset_t mask;
+	struct sigaction child;
+	struct sigaction pipe;
+	struct rlimit files;
+};
+
 /**
  * struct pldrun_job - a running job
+ * @signals: what is blocked and waited for: SIGCHLD, and those that are handed on
+ * @guard: readable when the process that the user sees is gone
  * @failed: -1, or the rank that failed first, as far as is known
  * @exec_error: errno when the program could not be run
  * @has_timed_out: --timeout passed
  * @has_own_error: pldrun could not do its own part; it has said why
  * @interrupt: first POSIX signal that pldrun got and handed on, or 0
- * @is_killed: a second one came, so everything was killed
+ * @is_killed: a second one came, or nobody is left to wait for the end: everything was killed
+ * @is_orphan: the process that the user sees is gone
  * @oom_kills: how often the kernel had killed for memory before the start
  * @last: what the world looked like when the trouble began
  */
@@ -128,25 +142,68 @@ struct pldrun_job {
 	struct pldrun_rank *ranks;
 	struct pldrun_sink *out;
 	struct pldrun_sink *err;
+	struct pldrun_origin origin;
+	sigset_t signals;
+	int guard;
 	int failed;
 	int exec_error;
 	bool has_timed_out;
 	bool has_own_error;
 	int interrupt;
 	bool is_killed;
+	bool is_orphan;
 	long long oom_kills;
 	struct world_list last;
 };
 
+/* pldrun_guard.c */
+
+/**
+ * pldrun_guard() - split pldrun into the process that the user sees and the one that runs the job
+ * @job: its origin, signals and guard are set
+ * @code: out, in the process that the user sees: the exit code
+ *
+ * Context: main thread. Blocks SIGCHLD and the POSIX signals that are handed on, and makes both processes subreapers.
+ * Return: true in the job's process; false in the other one when the job is over or could not begin: it has said why.
+ */
+bool pldrun_guard(struct pldrun_job *job, int *code);
+
+/**
+ * pldrun_sweep() - kill and reap all that is below this process, whoever started it
+ *
+ * Gives up after a second on what even SIGKILL does not end (state D).
+ */
+void pldrun_sweep(void);
+
+/* pldrun_start.c */
+
+/**
+ * pldrun_rank_start() - start a rank
+ * @job: its ranks[@r] is filled: pid, pidfd, and the streams unless it writes to pldrun's own output
+ * @r: which
+ *
+ * Context: main thread; see launch_fork().
+ * Return: 0 once the program runs; else -1, nothing is left of it, and has_own_error or exec_error is set.
+ */
+int pldrun_rank_start(struct pldrun_job *job, int r);
+
+/** pldrun_rank_undo() - kill and reap a rank that was just started, as if it had not been */
+void pldrun_rank_undo(struct pldrun_rank *rank);
+
+/* pldrun_job.c */
+
 /**
  * pldrun_job_run() - start all ranks, and return when nothing of them is left
- * @job: options, plan and sinks are set
+ * @job: options, plan, sinks and what pldrun_guard() sets
  *
- * Context: main thread. Blocks SIGCHLD and the POSIX signals that it forwards while it runs.
+ * Context: main thread. Ends with the POSIX signals unblocked.
  */
 void pldrun_job_run(struct pldrun_job *job);
 
 /* pldrun_report.c */
+
+/** pldrun_own_error() - note that pldrun itself failed, and say so: "cannot @what: " and what errno means */
+void pldrun_own_error(struct pldrun_job *job, const char *what);
 
 /** pldrun_world_look() - read the job's world. Return: its root domain in @list, or NULL if it cannot be read */
 const struct world_domain *pldrun_world_look(struct pldrun_job *job, struct world_list *list);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A job's processes and the loop that watches them.
+ * The loop that watches a job's processes, and how they are stopped.
  *
- * One epoll has everything: a signalfd, a pidfd a rank, the ranks' pipes, and pldrun's own outputs while they are slow.
- * Its ready list keeps the order in which ranks ended. Every end is told to the world at once (pldk_world_mark_dead()),
- * so that nobody waits for a dead rank. After a failure the others get SETTLE_NS to say what they saw; then the world
- * is poisoned and they get SIGTERM, and SIGKILL after the grace time. Ranks stay in pldrun's process group: Ctrl-C,
- * Ctrl-Z and reading from the terminal work as for one program. What ranks leave behind becomes a child of pldrun (it
- * is a subreaper) and is killed at the end.
+ * One epoll has everything: a signalfd, the guard's pipe, a pidfd a rank, the ranks' pipes, and pldrun's own outputs
+ * while they are slow. Its ready list keeps the order in which ranks ended. Every end is told to the world at once
+ * (pldk_world_mark_dead()), so that nobody waits for a dead rank. After a failure the others get SETTLE_NS to say what
+ * they saw; then the world is poisoned and they get SIGTERM, and SIGKILL after the grace time. Ranks stay in pldrun's
+ * process group: Ctrl-C, Ctrl-Z and reading from the terminal work as for one program. What ranks leave behind is
+ * killed at the end; see pldrun_guard.c.
  */
 #include "pldrun.h"
 
@@ -15,16 +15,9 @@
 
 #include <linux/pld.h>
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -33,10 +26,11 @@
 #define SETTLE_NS 200000000LL
 #define LINGER_NS 200000000LL /* for output of processes that outlive even SIGKILL's sweep */
 #define ABSENT_TICK_NS 100000000LL
+#define SECOND_NS 100000000LL /* timeout(1) sends SIGTERM to its child and to the group: that is one */
 #define EVENTS 64
 
 /* What an epoll entry is about: kind << 32 | rank. */
-enum event_kind { EVENT_SIGNAL, EVENT_END, EVENT_OUT, EVENT_ERR, EVENT_SINK };
+enum event_kind { EVENT_SIGNAL, EVENT_GUARD, EVENT_END, EVENT_OUT, EVENT_ERR, EVENT_SINK };
 
 enum stage { STAGE_RUNS, STAGE_SETTLES, STAGE_STOPPED, STAGE_KILLED };
 
@@ -45,6 +39,7 @@ enum stage { STAGE_RUNS, STAGE_SETTLES, STAGE_STOPPED, STAGE_KILLED };
  * @step_ns: when @stage goes on
  * @ended: ranks that have ended
  * @absent_ns: when to look again whether others wait for a rank that ended without joining; 0 if none did
+ * @interrupt_ns: when the first POSIX signal came
  * @has_orphans: a child that is no rank may have ended
  * @is_paused: by sink: its streams are not read
  * @is_polled: by sink: waiting to become writable
@@ -58,150 +53,18 @@ struct loop {
 	long long step_ns;
 	long long linger_ns;
 	long long absent_ns;
+	long long interrupt_ns;
 	int ended;
 	bool has_orphans;
 	bool is_paused[2];
 	bool is_polled[2];
-	sigset_t old_mask;
-	struct sigaction old_pipe;
-	struct rlimit old_files;
 };
-
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static int watch(struct loop *loop, int op, int fd, uint32_t events, enum event_kind kind, int rank)
 {
 	struct epoll_event event = { .events = events, .data.u64 = (uint64_t)kind << 32 | (uint32_t)rank };
 
 	return epoll_ctl(loop->epoll, op, fd, &event);
-}
-
-static void own_error(struct pldrun_job *job, const char *what)
-{
-	pldrun_sink_say(job->err, "cannot %s: %s", what, strerror(errno));
-	job->has_own_error = true;
-}
-
-/* Starting */
-
-/* What a child says when it cannot become its rank. */
-struct excuse {
-	int is_exec;
-	int error;
-};
-
-static void set_number(const char *name, long value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%ld", value);
-	setenv(name, text, 1);
-}
-
-static _Noreturn void become_rank(struct loop *loop, int r, const int out[2], const int err[2], int excuse_fd)
-{
-	const struct pldrun_job *job = loop->job;
-	const struct pldrun_options *options = job->options;
-	struct excuse excuse = { 0, 0 };
-	ssize_t ignored;
-	int null;
-
-	if (options->has_bind && launch_bind(&job->plan, r))
-		goto err;
-	if (options->has_prefix && (dup2(out[1], STDOUT_FILENO) < 0 || dup2(err[1], STDERR_FILENO) < 0))
-		goto err;
-	if (r > 0) {
-		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (null < 0 || dup2(null, STDIN_FILENO) < 0)
-			goto err;
-	}
-	if (fcntl(job->plan.world_fd, F_SETFD, 0))
-		goto err;
-	set_number("PLDK_FD", job->plan.world_fd);
-	set_number("PLDK_RANK", r);
-	set_number("PLDK_NRANKS", job->plan.nranks);
-	setenv("PLDK_PROVIDER", job->plan.provider, 1);
-
-	setrlimit(RLIMIT_NOFILE, &loop->old_files);
-	sigaction(SIGPIPE, &loop->old_pipe, NULL);
-	sigprocmask(SIG_SETMASK, &loop->old_mask, NULL);
-	execvp(options->command[0], options->command);
-	excuse.is_exec = 1;
-err:
-	excuse.error = errno;
-	ignored = write(excuse_fd, &excuse, sizeof(excuse));
-	(void)ignored;
-	_exit(PLDRUN_FAILED);
-}
-
-static int watch_rank(struct loop *loop, int r, const int out[2], const int err[2])
-{
-	struct pldrun_rank *rank = &loop->job->ranks[r];
-
-	rank->pidfd = pidfd_open(rank->pid, 0);
-	if (rank->pidfd < 0 || watch(loop, EPOLL_CTL_ADD, rank->pidfd, EPOLLIN, EVENT_END, r))
-		return -1;
-	if (!loop->job->options->has_prefix)
-		return 0;
-	rank->out = (struct pldrun_stream){ .fd = out[0], .rank = r, .sink = loop->job->out };
-	rank->err = (struct pldrun_stream){ .fd = err[0], .rank = r, .sink = loop->job->err };
-	if (fcntl(out[0], F_SETFL, O_NONBLOCK) || fcntl(err[0], F_SETFL, O_NONBLOCK) ||
-	    watch(loop, EPOLL_CTL_ADD, out[0], EPOLLIN, EVENT_OUT, r) ||
-	    watch(loop, EPOLL_CTL_ADD, err[0], EPOLLIN, EVENT_ERR, r))
-		return -1;
-	return 0;
-}
-
-/* Returns 0, or -1 if the job cannot go on: has_own_error or exec_error is set. */
-static int start_rank(struct loop *loop, int r)
-{
-	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, excuses[2] = { -1, -1 };
-	struct pldrun_job *job = loop->job;
-	struct excuse excuse = { 0, 0 };
-	ssize_t got;
-
-	if (pipe2(excuses, O_CLOEXEC) ||
-	    (job->options->has_prefix && (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)))) {
-		own_error(job, "make pipes");
-		return -1;
-	}
-	job->ranks[r].pid = launch_fork();
-	if (job->ranks[r].pid < 0) {
-		job->ranks[r].pid = 0;
-		own_error(job, "fork");
-		return -1;
-	}
-	if (job->ranks[r].pid == 0)
-		become_rank(loop, r, out, err, excuses[1]);
-
-	close(excuses[1]);
-	if (job->options->has_prefix) {
-		close(out[1]);
-		close(err[1]);
-	}
-	if (watch_rank(loop, r, out, err)) {
-		own_error(job, "watch a rank");
-		return -1;
-	}
-	/* The pipe closes by itself when exec succeeds. */
-	do
-		got = read(excuses[0], &excuse, sizeof(excuse));
-	while (got < 0 && errno == EINTR);
-	close(excuses[0]);
-	if (got == (ssize_t)sizeof(excuse)) {
-		errno = excuse.error;
-		if (excuse.is_exec) {
-			job->exec_error = excuse.error;
-			job->failed = r;
-		} else {
-			own_error(job, "prepare a rank");
-		}
-		return -1;
-	}
-	if (job->options->verbosity > 0)
-		pldrun_sink_say(job->err, "rank %d is pid %d on device %d, CPU %d%s", r, (int)job->ranks[r].pid,
-				job->plan.devices[r], job->plan.cpus[r], job->options->has_bind ? "" : " (not bound)");
-	return 0;
 }
 
 /* Stopping */
@@ -242,7 +105,7 @@ static int poison_code(const struct pldrun_job *job)
 {
 	const struct pldrun_rank *rank = job->failed < 0 ? NULL : &job->ranks[job->failed];
 
-	if (!rank)
+	if (!rank || !rank->has_ended)
 		return job->has_timed_out ? PLDRUN_TIMEOUT : PLDRUN_FAILED;
 	return WIFSIGNALED(rank->status) ? 128 + WTERMSIG(rank->status) : WEXITSTATUS(rank->status);
 }
@@ -262,64 +125,12 @@ static void step(struct loop *loop)
 	}
 }
 
-/* Parent of a process, or -1. */
-static pid_t parent_of(const char *pid)
+/* At once: there is nobody any more who would wait for an orderly end. */
+static void kill_all(struct loop *loop)
 {
-	char path[64], stat[512], *end;
-	int parent = -1, fd;
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = read(fd, stat, sizeof(stat) - 1);
-	close(fd);
-	stat[len < 0 ? 0 : len] = '\0';
-	end = strrchr(stat, ')'); /* the name before it may hold anything */
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : -1;
-}
-
-/*
- * Kill every process below this one, whoever started it. One pass over /proc finds children and what they started with
- * a higher number; the caller comes again until there is none.
- */
-static void kill_descendants(void)
-{
-	enum { MOST = 4096 };
-	pid_t ours[MOST];
-	struct dirent *entry;
-	int n = 0, i;
-	DIR *proc = opendir("/proc");
-
-	ours[n++] = getpid();
-	while (proc && (entry = readdir(proc)) && n < MOST) {
-		char *end;
-		pid_t pid = (pid_t)strtol(entry->d_name, &end, 10), parent;
-
-		if (*end || pid <= 0)
-			continue;
-		parent = parent_of(entry->d_name);
-		for (i = 0; i < n && ours[i] != parent; i++)
-			;
-		if (i < n && kill(pid, SIGKILL) == 0)
-			ours[n++] = pid;
-	}
-	if (proc)
-		closedir(proc);
-}
-
-/* All ranks have ended: nothing that they started stays. Gives up on what even SIGKILL does not end (state D). */
-static void sweep(void)
-{
-	for (int round = 0; round < 100; round++) {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
-			return;
-		kill_descendants();
-		usleep(round < 10 ? 1000 : 10000);
-	}
+	loop->job->is_killed = true;
+	stop_ranks(loop, SIGKILL);
+	loop->stage = STAGE_KILLED;
 }
 
 /* Ends */
@@ -421,13 +232,14 @@ static void take_signals(struct loop *loop)
 		if (info.ssi_signo == SIGCHLD) {
 			loop->has_orphans = true;
 		} else if (job->interrupt) {
-			job->is_killed = true;
+			if (launch_now_ns() - loop->interrupt_ns < SECOND_NS)
+				continue;
 			if (!job->last.ndomains)
 				pldrun_world_look(job, &job->last);
-			stop_ranks(loop, SIGKILL);
-			loop->stage = STAGE_KILLED;
+			kill_all(loop);
 		} else {
 			job->interrupt = (int)info.ssi_signo;
+			loop->interrupt_ns = launch_now_ns();
 			/* The terminal sends its signals to the whole group: the ranks have it already. */
 			for (int r = 0; info.ssi_code != SI_KERNEL && r < job->plan.nranks; r++)
 				if (job->ranks[r].pid && !job->ranks[r].has_ended)
@@ -535,16 +347,23 @@ static void run_loop(struct loop *loop)
 		is_written = write_sinks(loop);
 		if (loop->ended == job->plan.nranks) {
 			if (!loop->linger_ns) {
-				sweep();
+				pldrun_sweep();
 				loop->linger_ns = launch_now_ns() + LINGER_NS;
 			}
-			if (!has_streams(job) || (is_written && now > loop->linger_ns))
+			/* A slow reader gets everything, unless the user has lost patience. */
+			if (!has_streams(job) || ((is_written || job->is_killed) && now > loop->linger_ns))
 				return;
 		}
 		n = epoll_wait(loop->epoll, events, EVENTS, timeout_ms(loop, now));
-		for (int i = 0; i < n; i++)
-			if (events[i].data.u64 >> 32 == EVENT_SIGNAL)
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64 >> 32 == EVENT_SIGNAL) {
 				take_signals(loop);
+			} else if (events[i].data.u64 >> 32 == EVENT_GUARD) {
+				watch(loop, EPOLL_CTL_DEL, job->guard, 0, EVENT_GUARD, 0);
+				job->is_orphan = true;
+				kill_all(loop);
+			}
+		}
 		take_ends(loop, events, n);
 		reap_orphans(loop);
 		for (int i = 0; i < n; i++) {
@@ -558,30 +377,36 @@ static void run_loop(struct loop *loop)
 	}
 }
 
-/* Descriptors for all pipes, signals to the loop, orphans to this process. */
+/* Descriptors for all pipes; POSIX signals and the guard's end to the loop. */
 static int prepare(struct loop *loop)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct rlimit files;
-	sigset_t mask;
+	struct pldrun_job *job = loop->job;
+	struct rlimit files = job->origin.files;
 
-	if (getrlimit(RLIMIT_NOFILE, &loop->old_files))
-		return -1;
-	files = loop->old_files;
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGCHLD);
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
-		sigaddset(&mask, forwarded[i]);
-	if (sigprocmask(SIG_BLOCK, &mask, &loop->old_mask) || sigaction(SIGPIPE, &ignore, &loop->old_pipe) ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1))
-		return -1;
-	loop->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	loop->signals = signalfd(-1, &job->signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->signals < 0 || loop->epoll < 0)
+	if (loop->signals < 0 || loop->epoll < 0 || watch(loop, EPOLL_CTL_ADD, loop->signals, EPOLLIN, EVENT_SIGNAL, 0))
 		return -1;
-	return watch(loop, EPOLL_CTL_ADD, loop->signals, EPOLLIN, EVENT_SIGNAL, 0);
+	return watch(loop, EPOLL_CTL_ADD, job->guard, EPOLLIN, EVENT_GUARD, 0);
+}
+
+static int start(struct loop *loop, int r)
+{
+	struct pldrun_rank *rank = &loop->job->ranks[r];
+
+	if (pldrun_rank_start(loop->job, r))
+		return -1;
+	if (watch(loop, EPOLL_CTL_ADD, rank->pidfd, EPOLLIN, EVENT_END, r) ||
+	    (rank->out.fd >= 0 && watch(loop, EPOLL_CTL_ADD, rank->out.fd, EPOLLIN, EVENT_OUT, r)) ||
+	    (rank->err.fd >= 0 && watch(loop, EPOLL_CTL_ADD, rank->err.fd, EPOLLIN, EVENT_ERR, r))) {
+		pldrun_own_error(loop->job, "watch a rank");
+		/* Unseen, its end would be waited for for ever. */
+		pldrun_rank_undo(rank);
+		return -1;
+	}
+	return 0;
 }
 
 void pldrun_job_run(struct pldrun_job *job)
@@ -595,16 +420,14 @@ void pldrun_job_run(struct pldrun_job *job)
 		job->ranks[r].err.fd = -1;
 	}
 	if (prepare(&loop)) {
-		own_error(job, "prepare the job");
+		pldrun_own_error(job, "prepare the job");
 		return;
 	}
 	for (int r = 0; r < job->plan.nranks; r++) {
-		if (start_rank(&loop, r) == 0)
+		if (start(&loop, r) == 0)
 			continue;
 		/* Those that were not started have nothing to end. */
-		for (int rest = r; rest < job->plan.nranks; rest++)
-			if (!job->ranks[rest].pid)
-				loop.ended++;
+		loop.ended += job->plan.nranks - r;
 		begin_end(&loop, 0);
 		break;
 	}
@@ -616,5 +439,5 @@ void pldrun_job_run(struct pldrun_job *job)
 	close(loop.signals);
 	close(loop.epoll);
 	/* From here on a POSIX signal ends pldrun itself, should its output be stuck. */
-	sigprocmask(SIG_SETMASK, &loop.old_mask, NULL);
+	sigprocmask(SIG_SETMASK, &job->origin.mask, NULL);
 }

@@ -16,6 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void pldrun_own_error(struct pldrun_job *job, const char *what)
+{
+	pldrun_sink_say(job->err, "cannot %s: %s", what, strerror(errno));
+	job->has_own_error = true;
+}
+
 const struct world_domain *pldrun_world_look(struct pldrun_job *job, struct world_list *list)
 {
 	int ret = strcmp(job->plan.provider, "dev") == 0 ? world_read_dev(list, getpid(), job->plan.world_fd) :

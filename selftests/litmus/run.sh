@@ -6,7 +6,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR
-. "$here/../../tools/tap.sh"
+. "$here/../tap.sh"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
