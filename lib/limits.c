@@ -7,6 +7,7 @@
  */
 #include "range.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,56 +26,95 @@ static uint64_t meminfo_available(void)
 	return kib ? (uint64_t)kib << 10 : UINT64_MAX;
 }
 
-/* First number of a file; UINT64_MAX for "max" or no file. */
-static uint64_t number_in(const char *dir, const char *name)
+/* Number that follows the key at the start of a line; without a key the first of the file. UINT64_MAX: none ("max"). */
+static uint64_t number_in(const char *dir, const char *name, const char *key)
 {
-	unsigned long long value;
-	char path[512];
+	const size_t len = strlen(key);
+	unsigned long long value = 0;
+	bool found = false;
+	char line[512];
 	FILE *f;
-	int n;
 
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+	if (snprintf(line, sizeof(line), "%s/%s", dir, name) >= (int)sizeof(line))
 		return UINT64_MAX;
-	f = fopen(path, "re");
+	f = fopen(line, "re");
 	if (!f)
 		return UINT64_MAX;
-	n = fscanf(f, "%llu", &value);
+	while (!found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, key, len) && sscanf(line + len, "%llu", &value) == 1;
 	fclose(f);
-	return n == 1 ? value : UINT64_MAX;
+	return found ? value : UINT64_MAX;
 }
 
-/* What the tightest memory.max (cgroup v2) between this process and the root leaves. */
-static uint64_t cgroup_left(void)
+/* The two versions of memory cgroups. Keys of memory.stat: the group and what is below it. */
+static const struct memcg {
+	const char *mark; /* in front of the path in /proc/self/cgroup */
+	const char *root;
+	const char *max;
+	const char *now;
+	const char *reclaimable[2];
+} memcgs[] = {
+	{ "0::/", "/sys/fs/cgroup", "memory.max", "memory.current", { "inactive_file ", "active_file " } },
+	{ ":memory:/", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	  { "total_inactive_file ", "total_active_file " } },
+};
+
+/*
+ * What one group leaves. Files that it has in memory make room; a tenth of its limit stays for page tables and the
+ * rest of the program, because a group that is full kills.
+ */
+static uint64_t group_left(const struct memcg *memcg, const char *dir)
+{
+	const uint64_t max = number_in(dir, memcg->max, "");
+	uint64_t now = number_in(dir, memcg->now, "");
+	int i;
+
+	if (max == UINT64_MAX || now == UINT64_MAX)
+		return UINT64_MAX;
+	for (i = 0; i < 2; i++) {
+		uint64_t file = number_in(dir, "memory.stat", memcg->reclaimable[i]);
+
+		if (file != UINT64_MAX)
+			now -= file < now ? file : now;
+	}
+	now += max / 10;
+	return max > now ? max - now : 0;
+}
+
+/* What the tightest group between this process and the root leaves. */
+static uint64_t memcg_left(const struct memcg *memcg)
 {
 	uint64_t left = UINT64_MAX;
 	char line[400];
 	char dir[440] = "";
-	char *slash;
+	const char *path;
 	FILE *f = fopen("/proc/self/cgroup", "re");
 
 	if (!f)
 		return left;
-	while (fgets(line, sizeof(line), f)) {
-		if (strncmp(line, "0::/", 4))
+	while (!*dir && fgets(line, sizeof(line), f)) {
+		path = strstr(line, memcg->mark);
+		if (!path || (memcg->mark[0] != ':' && path != line))
 			continue;
 		line[strcspn(line, "\n")] = 0;
-		snprintf(dir, sizeof(dir), "/sys/fs/cgroup%s", line + 3);
-		break;
+		snprintf(dir, sizeof(dir), "%s%s", memcg->root, path + strlen(memcg->mark) - 1);
 	}
 	fclose(f);
-	while (strlen(dir) > strlen("/sys/fs")) {
-		uint64_t max = number_in(dir, "memory.max");
-		uint64_t now = number_in(dir, "memory.current");
+	while (strlen(dir) >= strlen(memcg->root)) {
+		uint64_t here = group_left(memcg, dir);
 
-		if (max != UINT64_MAX && now != UINT64_MAX) {
-			uint64_t here = max > now ? max - now : 0;
-
-			left = here < left ? here : left;
-		}
-		slash = strrchr(dir, '/');
-		*slash = 0;
+		left = here < left ? here : left;
+		*strrchr(dir, '/') = 0;
 	}
 	return left;
+}
+
+static void lower(struct pldk_limits *limits, uint64_t left, const char *by)
+{
+	if (left >= limits->left_bytes)
+		return;
+	limits->left_bytes = left;
+	snprintf(limits->left_by, sizeof(limits->left_by), "%s", by);
 }
 
 /**
@@ -84,15 +124,10 @@ static uint64_t cgroup_left(void)
 void pldk__limits_memory(struct pldk_limits *limits)
 {
 	const uint64_t mem = meminfo_available();
-	const uint64_t cgroup = cgroup_left();
+	size_t i;
 
 	/* A tenth stays for page tables and for everybody else. */
-	if (mem != UINT64_MAX && mem / 10 * 9 < limits->left_bytes) {
-		limits->left_bytes = mem / 10 * 9;
-		snprintf(limits->left_by, sizeof(limits->left_by), "MemAvailable");
-	}
-	if (cgroup < limits->left_bytes) {
-		limits->left_bytes = cgroup;
-		snprintf(limits->left_by, sizeof(limits->left_by), "cgroup");
-	}
+	lower(limits, mem == UINT64_MAX ? mem : mem / 10 * 9, "MemAvailable");
+	for (i = 0; i < sizeof(memcgs) / sizeof(memcgs[0]); i++)
+		lower(limits, memcg_left(&memcgs[i]), "cgroup");
 }

@@ -219,17 +219,19 @@ int pldk__shm_limits(struct pldk__pdomain *base, struct pldk_limits *out)
 /* May a window of this size be tried? bytes: of all slabs */
 static int limit_check(struct shm_pd *pd, uint64_t bytes)
 {
+	static uint64_t unchecked; /* atomic: bytes that this process took since it last looked */
 	struct pldk_limits limits;
 	const char *knob;
 
-	/* Small windows are not worth reading three files for; reserving them says no if it must. */
-	if (bytes <= UINT64_C(1) << 20)
+	/* A small window is not worth reading the files for. Many are: a full cgroup does not refuse memory, it kills. */
+	if (pldk__add_relaxed(&unchecked, bytes) <= UINT64_C(1) << 20)
 		return 0;
+	pldk__store_relaxed(&unchecked, 0);
 	pldk__shm_limits(&pd->base, &limits);
 	if (bytes <= limits.left_bytes)
 		return 0;
 	if (!strcmp(limits.left_by, "cgroup"))
-		knob = "raise memory.max of the cgroup";
+		knob = "raise the memory limit of the cgroup (a tenth of it stays free)";
 	else if (!strcmp(limits.left_by, "RLIMIT_FSIZE"))
 		knob = "raise RLIMIT_FSIZE (ulimit -f) before the world is made";
 	else

@@ -634,48 +634,6 @@ TEST(a_collective_that_times_out_names_exactly_the_absent_ranks)
 	run_ranks(8, wait_for_the_absent, NULL);
 }
 
-/* A10 for collectives: 0 and 50 ms. A fresh world each, because an interrupted collective is not to be mended. */
-RANK(keep_time)
-{
-	int what = *(int *)arg / 2, tries = *(int *)arg % 2;
-	int64_t timeout = tries ? PLDK_TRY : PLDK_MS(50), start = pt_now(), ret = 0;
-	float x = 1, all[2];
-
-	if (rank) {
-		ASSERT_TRUE(pt_until(atomic_load(pt_word(1)) == 1, 20000));
-		return;
-	}
-	switch (what) {
-	case 0:
-		ret = pldk_barrier(world, timeout);
-		break;
-	case 1:
-		ret = pldk_allreduce(world, &x, all, 1, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, timeout);
-		break;
-	case 2:
-		ret = pldk_broadcast(world, &x, 1, PLDK_FP32, 1, timeout);
-		break;
-	case 3:
-		ret = pldk_allgather(world, &x, all, 1, PLDK_FP32, timeout);
-		break;
-	}
-	EXPECT_EQ(tries ? -EAGAIN : -ETIMEDOUT, ret) TH_LOG("call %d: %s", what, pldk_last_error());
-	if (!tries) {
-		EXPECT_GE(pt_ms_since(start), 49);
-	}
-	EXPECT_LT(pt_ms_since(start), pt_slow_ms(300));
-	atomic_store(pt_word(1), 1);
-	(void)size;
-}
-
-TEST(every_collective_keeps_its_time)
-{
-	for (int variant = 0; variant < 8; variant++) {
-		pt_clear_words();
-		run_ranks(2, keep_time, &variant);
-	}
-}
-
 static void *enter_barrier(void *arg)
 {
 	struct pldk_domain *world = arg;

@@ -5,7 +5,6 @@
  */
 #include "pldk_test.h"
 
-#include <setjmp.h>
 #include <sys/resource.h>
 
 static struct pldk_window_options with_id(int id)
@@ -265,122 +264,6 @@ TEST(recycled_memory_is_zero)
 	run_ranks(2, recycle, NULL);
 }
 
-static sigjmp_buf bus_jump;
-
-static void on_bus(int nr)
-{
-	siglongjmp(bus_jump, nr);
-}
-
-/* C2: allocation "succeeds", the first write gives SIGBUS */
-RANK(write_all_that_was_granted)
-{
-	const size_t step = 1 << 20;
-	struct sigaction action = { .sa_handler = on_bus };
-	struct pldk_window *windows[512];
-	static int n; /* static: its value must survive siglongjmp() */
-	int ret = 0, first;
-
-	n = 0;
-	sigaction(SIGBUS, &action, NULL);
-	sigaction(SIGSEGV, &action, NULL);
-	while (n < (pt_scale() < 100 ? 24 : 200)) {
-		struct pldk_window_options options = PLDK_WINDOW_OPTIONS_INIT;
-
-		options.timeout_ns = PT_LONG;
-		ret = pldk_window_create(world, step, &options, &windows[n]);
-		if (ret)
-			break;
-		n++;
-	}
-	EXPECT_TRUE(ret == 0 || ret == -ENOMEM || ret == -EPERM || ret == -ENOSPC)
-	TH_LOG("%d: %s", ret, pldk_last_error());
-	if (ret == -EPERM)
-		EXPECT_SAYS("RLIMIT_MEMLOCK|memlock", "ulimit|raise|limits.conf|CAP_IPC_LOCK");
-	first = sigsetjmp(bus_jump, 1);
-	ASSERT_EQ(0, first) TH_LOG("signal %d on a granted window", first);
-	for (int i = 0; i < n; i++)
-		memset(pldk_window_base(windows[i]), 1 + rank, step);
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	for (int i = 0; i < n; i++) {
-		ASSERT_TRUE(is_all(pldk_window_base(windows[i]), 1 + rank, step));
-	}
-	(void)size;
-}
-
-TEST(every_granted_byte_can_be_written)
-{
-	struct rlimit limit = { 64 << 20, 64 << 20 };
-
-	setrlimit(RLIMIT_MEMLOCK, &limit);
-	run_ranks(2, write_all_that_was_granted, NULL);
-}
-
-/* C5: people ask how much could be allocated */
-RANK(ask_the_limits)
-{
-	struct pldk_window_options options = PLDK_WINDOW_OPTIONS_INIT;
-	struct pldk_window *window = PT_POISON_PTR;
-	struct pldk_limits limits;
-	size_t exact;
-	int64_t ret;
-
-	EXPECT_RET(-EINVAL, pldk_limits(world, NULL));
-	memset(&limits, 0xee, sizeof(limits));
-	ASSERT_OK(pldk_limits(world, &limits));
-	EXPECT_GE(limits.max_ranks, size);
-	EXPECT_LE(limits.max_ranks, PLDK_MAX_RANKS);
-	EXPECT_GT(limits.window_bytes_max, 0);
-	EXPECT_GT(limits.left_bytes, 0);
-	EXPECT_EQ(limits.left_by + 31, memchr(limits.left_by, 0, 32) ? limits.left_by + 31 : NULL);
-	EXPECT_NE(NULL, strchr("RmMcb", limits.left_by[0]));
-	options.timeout_ns = PT_LONG;
-	/* One page more than what is left: refused, with the numbers. */
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	exact = limits.left_bytes / (size_t)size / 4096 * 4096;
-	ret = pldk_window_create(world, exact + (exact / 2 > 1u << 30 ? exact / 2 : 1u << 30), &options, &window);
-	EXPECT_TRUE(ret == -ENOMEM || ret == -EPERM || ret == -ENOSPC) TH_LOG("%d: %s", (int)ret, pldk_last_error());
-	EXPECT_SAYS(limits.left_by);
-	EXPECT_EQ(PT_POISON_PTR, window);
-	if (!strcmp(limits.left_by, "RLIMIT_MEMLOCK")) {
-		options.id = 77;
-		ret = pldk_window_create(world, exact + 4096, &options, &window);
-		EXPECT_EQ(-EPERM, ret);
-		EXPECT_SAYS("RLIMIT_MEMLOCK");
-		ASSERT_OK(pldk_window_create(world, exact, &options, &window));
-	}
-	(void)rank;
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-}
-
-TEST(limits_tell_what_can_be_had)
-{
-	struct rlimit limit = { 8 << 20, 8 << 20 };
-
-	setrlimit(RLIMIT_MEMLOCK, &limit);
-	run_ranks(2, ask_the_limits, NULL);
-}
-
-/* C13: twice the machine's memory is refused, at once, and nobody is killed for it */
-RANK(ask_for_the_moon)
-{
-	struct pldk_window *window = PT_POISON_PTR;
-	size_t bytes = (size_t)pt_proc_kb("/proc/meminfo", "MemTotal:") * 1024 * 2;
-	int64_t start = pt_now(), ret = pldk_window_create(world, bytes, NULL, &window);
-
-	EXPECT_TRUE(ret == -ENOMEM || ret == -EPERM || ret == -ENOSPC) TH_LOG("%d: %s", (int)ret, pldk_last_error());
-	EXPECT_LT(pt_ms_since(start), pt_slow_ms(1000));
-	EXPECT_EQ(PT_POISON_PTR, window);
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	(void)rank;
-	(void)size;
-}
-
-TEST(more_than_the_machine_has_is_refused_at_once)
-{
-	run_ranks(2, ask_for_the_moon, NULL);
-}
-
 /* G3: one fault for 4 KiB each */
 RANK(touch_without_faults)
 {
@@ -468,69 +351,6 @@ TEST(peers_are_found_by_offset_wherever_they_mapped_it)
 	for (int r = 1; r < 8; r++)
 		differ += atomic_load(pt_word(r)) != atomic_load(pt_word(0));
 	EXPECT_GT(differ, 0) TH_LOG("all ranks mapped it at the same place: nothing was tested");
-}
-
-/* C12: one VMA a window; and 1,000 windows on one descriptor */
-RANK(map_many)
-{
-	int n = pt_scale() < 100 ? 100 : 1000, fds, maps;
-	struct pldk_window **windows = calloc((size_t)n, sizeof(*windows));
-
-	/* What the first window and the first barrier bring along stays. */
-	ASSERT_OK(pldk_window_destroy(pt_window(_metadata, world, 4096)));
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	fds = pt_fds();
-	maps = pt_maps(NULL, NULL);
-	for (int i = 0; i < n; i++)
-		ASSERT_OK(pldk_window_create(world, 4096, NULL, &windows[i]));
-	if (pt_is_dev()) {
-		EXPECT_LE(pt_maps(NULL, NULL), maps + n + 4);
-		EXPECT_LE(pt_fds(), fds + 2);
-	} else {
-		EXPECT_LE(pt_maps(NULL, NULL), maps + n * (pt_is_far() ? (size + 1) / 2 : 1) + 4);
-	}
-	for (int i = 0; i < n; i++)
-		*(int *)pldk_window_base(windows[i]) = rank + i;
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	for (int i = 0; i < n; i++) {
-		ASSERT_EQ(rank + i, *(int *)pldk_window_base(windows[i]));
-	}
-	for (int i = n; i--;)
-		ASSERT_OK(pldk_window_destroy(windows[i]));
-	EXPECT_LE(pt_maps(NULL, NULL), maps + 4);
-	EXPECT_LE(pt_fds(), fds);
-	free(windows);
-}
-
-TEST(a_thousand_windows_take_one_mapping_each)
-{
-	run_ranks(2, map_many, NULL);
-}
-
-/* C14: segments stay after normal exit when the volume had grown */
-RANK(grow)
-{
-	long before = pt_proc_kb("/proc/meminfo", "Shmem:");
-
-	for (size_t bytes = 4096; bytes <= 16 << 20; bytes *= 4) {
-		struct pldk_window *window = pt_window(_metadata, world, bytes);
-
-		memset(pldk_window_base(window), 1, bytes);
-		ASSERT_OK(pldk_barrier(world, PT_LONG));
-		ASSERT_OK(pldk_window_destroy(window));
-	}
-	ASSERT_OK(pldk_barrier(world, PT_LONG));
-	if (!pt_is_dev()) {
-		EXPECT_TRUE(pt_until(pt_proc_kb("/proc/meminfo", "Shmem:") < before + 16000, 5000))
-		TH_LOG("%ld kB of 43 MB are left", pt_proc_kb("/proc/meminfo", "Shmem:") - before);
-	}
-	(void)rank;
-	(void)size;
-}
-
-TEST(bigger_and_bigger_windows_leave_nothing)
-{
-	run_ranks(2, grow, NULL);
 }
 
 /* Far: odd slabs are not mapped here. */

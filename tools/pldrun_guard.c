@@ -4,8 +4,8 @@
  *
  * pldrun is two processes. The user sees the first one, the guard, which only waits and hands POSIX signals on; its
  * child runs the job. Either may be killed at any moment. When the guard is gone, the child reads the end of a pipe and
- * kills everything. When the child is gone, its ranks die with it (launch_fork()), and what they had started becomes the
- * guard's, because both are subreapers: a rank that is the child of a script has no other bond with pldrun than this.
+ * kills everything. When the child is gone, its ranks die with it (launch_fork()), and what they had started becomes
+ * the guard's, because both are subreapers: a rank that is the child of a script has no other bond with pldrun.
  */
 #include "pldrun.h"
 
