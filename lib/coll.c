@@ -30,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FETCH_NS UINT64_C(10000000000) /* at least so long is waited for a chunk of a far rank */
+
 static void staging_free(struct pldk__staging *staging)
 {
 	free(staging->sources);
@@ -183,8 +185,13 @@ int pldk__coll_begin(struct pldk__coll *coll, struct pldk_site *site, struct pld
 					    domain->rank, pldk_event_name(op));
 	else if (pldk__unlikely(has_data && !coll->staging->map && domain->nranks > 1))
 		coll->call.err = staging_open(domain, coll->staging);
-	if (pldk__likely(!coll->call.err && !coll->is_announced))
-		coll->call.err = pldk__far_settle(domain, -1);
+	if (pldk__likely(!coll->call.err && !coll->is_announced)) {
+		ret = pldk__far_settle(domain, -1, coll->deadline_ns);
+		/* Nothing was said to anybody: it can be called again. */
+		if (pldk__unlikely(ret == -EAGAIN || ret == -ETIMEDOUT))
+			goto err_end;
+		coll->call.err = ret;
+	}
 	return 0;
 
 err_end:
@@ -261,16 +268,18 @@ static int fetch(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t len)
 {
 	struct pldk_domain *domain = coll->domain;
 	struct pldk__lanes *lanes = pldk__lanes_of(domain);
+	/* More than the call's deadline: what is half fetched could not be continued. */
+	const uint64_t patience = pldk__now_ns() + FETCH_NS;
+	const uint64_t deadline_ns = coll->deadline_ns > patience ? coll->deadline_ns : patience;
 	uint64_t ticket = 0;
 	int ret = -ENOMEM;
 
 	if (lanes)
 		ret = domain->ops->far_get(domain->pd, coll->staging->map, rank, coll->slot * PLDK__COLL_SLOT, to, len,
-					   &ticket);
+					   deadline_ns, &ticket);
 	if (!ret) {
 		pldk__lane_sent(lanes, rank, ticket);
-		/* Not the call's deadline: what is half fetched could not be continued. Ends if the carrier dies. */
-		ret = pldk__lane_done(lanes, rank, ticket, PLD_DEADLINE_NEVER);
+		ret = pldk__lane_done_or_forget(lanes, rank, ticket, deadline_ns);
 	}
 	return ret ? fetch_failed(coll, ret) : 0;
 }

@@ -2,9 +2,11 @@
 /*
  * What a rank and the agent of far peers say to each other.
  *
- * One stream socket a rank. Messages go one way, from the rank to the agent, which carries them out in order and then
- * raises shm_far.executed: that is the only answer. Bytes of a get come back through the rank's bounce area, which is
- * no slab; so a rank maps no far slab, and no message ever waits for its reader.
+ * One socket a rank, which keeps the borders of messages (SOCK_SEQPACKET): one is taken whole or not at all, so a rank
+ * that gave up waiting for room has left nothing half said. Messages go one way, from the rank to the agent, which
+ * carries them out in order and then raises shm_far.executed: that is the only answer. Bytes of a get and the old value
+ * of a read-modify-write come back through the rank's bounce area, which is no slab; so a rank maps no far slab, and no
+ * message ever waits for its reader.
  */
 #ifndef _PLDK_FAR_H
 #define _PLDK_FAR_H
@@ -31,8 +33,9 @@ enum far_op { FAR_HELLO = 1, FAR_PUT, FAR_ADD, FAR_GET, FAR_NOTIFY, FAR_RMW };
  * @from: own rank in that domain
  * @what: FAR_ADD, FAR_RMW: dtype; FAR_NOTIFY: PLD_NOTIFY_*
  * @offset: in the slab
- * @value: FAR_NOTIFY, FAR_RMW: operand; FAR_GET: offset in the bounce area
+ * @value: FAR_NOTIFY, FAR_RMW: operand
  * @expected: FAR_RMW, compare and swap
+ * @bounce: FAR_GET, FAR_RMW: where in the bounce area the answer goes
  * @kind: FAR_RMW: enum pldk__rmw
  */
 struct far_msg {
@@ -50,6 +53,7 @@ struct far_msg {
 	uint64_t offset;
 	int64_t value;
 	int64_t expected;
+	uint64_t bounce;
 };
 
 static inline struct shm_far *pldk__far_of(void *area, uint32_t world_rank)

@@ -27,9 +27,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#define BUFFER (4 * (size_t)FAR_PIECE)
 #define TURN_BYTES (2 * (size_t)FAR_PIECE) /* of one rank, then the next */
 #define ALONE_MS 200 /* between two questions whether the world has ended */
 #define HELLO_NS UINT64_C(5000000000) /* for a rank to say who it is */
@@ -40,8 +40,6 @@ struct lane {
 	int fd;
 	uint32_t world_rank; /* PLD_RANK_ANY before the hello */
 	uint64_t since; /* when it was accepted */
-	size_t have; /* bytes in buffer */
-	char *buffer;
 };
 
 struct window {
@@ -65,6 +63,8 @@ static struct {
 	uint32_t next_view;
 	struct window windows[WINDOWS];
 	uint64_t clock;
+	struct far_msg msg; /* the newest one */
+	char payload[FAR_PIECE];
 } agent;
 
 static void view_forget(struct shm_view *view)
@@ -155,9 +155,9 @@ static bool is_aligned(const struct far_msg *msg)
 static int carry_out(const struct lane *lane, const struct far_msg *msg, const char *payload)
 {
 	const struct shm_view *view = view_of(msg->domain);
-	struct shm_far *far = pldk__far_of(agent.far, lane->world_rank);
 	struct window *win;
-	char *bounce;
+	char *bounce = NULL;
+	int64_t old;
 	char *at;
 
 	if (!view || msg->rank >= view->nranks || msg->from >= view->nranks ||
@@ -173,6 +173,13 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 		return -EPERM;
 	if (msg->op != FAR_NOTIFY && win->head.kind == PLD_WINDOW_SIGNAL)
 		return -EDOM;
+	if (msg->op == FAR_GET || msg->op == FAR_RMW) {
+		const uint64_t len = msg->op == FAR_GET ? msg->len : sizeof(old);
+
+		if (msg->bounce > SHM_BOUNCE_BYTES || len > SHM_BOUNCE_BYTES - msg->bounce)
+			return -EINVAL;
+		bounce = agent.far + pldk__far_bounce(agent.root.nranks, lane->world_rank) + msg->bounce;
+	}
 	switch (msg->op) {
 	case FAR_PUT:
 		pldk__copy(at, payload, msg->len);
@@ -183,10 +190,7 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 		pldk__atomic_add(at, payload, msg->len / pldk_dtype_size((enum pldk_dtype)msg->what), msg->what);
 		return 0;
 	case FAR_GET:
-		if ((uint64_t)msg->value > SHM_BOUNCE_BYTES || msg->len > SHM_BOUNCE_BYTES - (uint64_t)msg->value)
-			return -EINVAL;
-		bounce = agent.far + pldk__far_bounce(agent.root.nranks, lane->world_rank);
-		pldk__copy(bounce + msg->value, at, msg->len);
+		pldk__copy(bounce, at, msg->len);
 		return 0;
 	case FAR_NOTIFY:
 		if (win->head.kind != PLD_WINDOW_SIGNAL || msg->offset % PLD_CELL_SIZE || msg->len != PLD_CELL_SIZE)
@@ -198,12 +202,12 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 		if (!is_aligned(msg) || msg->len != pldk_dtype_size((enum pldk_dtype)msg->what))
 			return -EINVAL;
 		if (msg->what == PLDK_INT64)
-			far->old = pldk__rmw64((int64_t *)(void *)at, msg->kind, msg->value, msg->expected);
+			old = pldk__rmw64((int64_t *)(void *)at, msg->kind, msg->value, msg->expected);
 		else if (msg->what == PLDK_INT32)
-			far->old = pldk__rmw32((int32_t *)(void *)at, msg->kind, (int32_t)msg->value,
-					       (int32_t)msg->expected);
+			old = pldk__rmw32((int32_t *)(void *)at, msg->kind, (int32_t)msg->value, (int32_t)msg->expected);
 		else
 			return -EINVAL;
+		memcpy(bounce, &old, sizeof(old));
 		return 0;
 	default:
 		return -EINVAL;
@@ -237,66 +241,51 @@ static bool has_payload(const struct far_msg *msg)
 	return msg->op == FAR_PUT || msg->op == FAR_ADD;
 }
 
-/* Carry out what has arrived in full. False: it speaks another language. */
-static bool lane_work(struct lane *lane)
+/* Carry a message out and say so. False: the lane speaks another language. */
+static bool lane_work(struct lane *lane, size_t len)
 {
+	const struct far_msg *msg = &agent.msg;
 	struct shm_far *far;
-	struct far_msg msg;
-	size_t done = 0;
 	int ret;
 
-	while (lane->have - done >= sizeof(msg)) {
-		size_t payload;
-
-		memcpy(&msg, lane->buffer + done, sizeof(msg));
-		payload = has_payload(&msg) ? msg.len : 0;
-		if (msg.magic != FAR_MAGIC || payload > FAR_PIECE)
-			return false;
-		if (lane->have - done < sizeof(msg) + payload)
-			break;
-		if (lane->world_rank == PLD_RANK_ANY) {
-			if (!welcome(lane, &msg))
-				return false;
-		} else {
-			far = pldk__far_of(agent.far, lane->world_rank);
-			ret = carry_out(lane, &msg, lane->buffer + done + sizeof(msg));
-			/* The first one stays until the rank has read it: far_lane.c doubts what came after it too. */
-			if (ret && !pldk__load_acquire(&far->refused)) {
-				far->refused_errno = ret;
-				pldk__store_release(&far->refused, msg.seq);
-			}
-			/* What it did comes before the word that says so. */
-			pldk__store_release(&far->executed, msg.seq);
-		}
-		done += sizeof(msg) + payload;
+	if (len < sizeof(*msg) || msg->magic != FAR_MAGIC || len - sizeof(*msg) != (has_payload(msg) ? msg->len : 0))
+		return false;
+	if (lane->world_rank == PLD_RANK_ANY)
+		return welcome(lane, msg);
+	far = pldk__far_of(agent.far, lane->world_rank);
+	ret = carry_out(lane, msg, agent.payload);
+	/* The first one stays until the rank has read it: far_lane.c doubts what came after it too. */
+	if (ret && !pldk__load_acquire(&far->refused)) {
+		far->refused_errno = ret;
+		pldk__store_release(&far->refused, msg->seq);
 	}
-	lane->have -= done;
-	if (done) {
-		memmove(lane->buffer, lane->buffer + done, lane->have);
-		if (lane->world_rank != PLD_RANK_ANY)
-			pldk__shm_ring(&agent.root, lane->world_rank);
-	}
+	/* What it did comes before the word that says so. */
+	pldk__store_release(&far->executed, msg->seq);
 	return true;
 }
 
 /* A turn of one rank. False: it is gone. */
 static bool lane_turn(struct lane *lane)
 {
+	struct iovec iov[2] = { { &agent.msg, sizeof(agent.msg) }, { agent.payload, sizeof(agent.payload) } };
+	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 2 };
+	bool is_alive = true;
 	size_t turn = 0;
-	ssize_t n;
+	ssize_t n = 0;
 
-	while (turn < TURN_BYTES) {
-		n = recv(lane->fd, lane->buffer + lane->have, BUFFER - lane->have, MSG_DONTWAIT);
+	while (turn < TURN_BYTES && is_alive) {
+		n = recvmsg(lane->fd, &mh, MSG_DONTWAIT);
 		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		if (!n)
-			return false;
-		lane->have += (size_t)n;
+			is_alive = errno == EAGAIN || errno == EINTR;
+		else
+			is_alive = n && !(mh.msg_flags & MSG_TRUNC) && lane_work(lane, (size_t)n);
+		if (n <= 0)
+			break;
 		turn += (size_t)n;
-		if (!lane_work(lane))
-			return false;
 	}
-	return true;
+	if (turn && lane->world_rank != PLD_RANK_ANY)
+		pldk__shm_ring(&agent.root, lane->world_rank);
+	return is_alive;
 }
 
 static void lane_end(uint32_t i)
@@ -304,7 +293,6 @@ static void lane_end(uint32_t i)
 	struct lane *lane = &agent.lanes[i];
 
 	close(lane->fd);
-	munmap(lane->buffer, BUFFER);
 	agent.nwelcome -= lane->world_rank != PLD_RANK_ANY;
 	*lane = agent.lanes[--agent.nlanes];
 }
@@ -333,7 +321,6 @@ static void oldest_stranger_end(void)
 static void lane_accept(int listener)
 {
 	struct ucred peer;
-	struct lane *lane;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
@@ -349,13 +336,7 @@ static void lane_accept(int listener)
 		close(fd);
 		return;
 	}
-	lane = &agent.lanes[agent.nlanes];
-	*lane = (struct lane){ .fd = fd, .world_rank = PLD_RANK_ANY, .since = pldk__now_ns() };
-	lane->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (lane->buffer == MAP_FAILED)
-		close(fd);
-	else
-		agent.nlanes++;
+	agent.lanes[agent.nlanes++] = (struct lane){ .fd = fd, .world_rank = PLD_RANK_ANY, .since = pldk__now_ns() };
 }
 
 static bool is_alone(void)

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +30,12 @@
 #define SPIN_TURNS 20u /* yields before sleeping */
 #define SLICE_NS UINT64_C(50000000) /* a dead agent is noticed within 100 ms */
 #define HELLO_NS UINT64_C(10000000000) /* until the agent has answered */
+#define HELLO_TURNS 5u /* a rank that was stopped before its hello is thrown out, and comes again */
+#define FLUSH_NS UINT64_C(10000000000) /* who leaves or resets waits no longer for an agent that does not move */
 
 struct get {
 	uint64_t seq;
-	uint64_t first; /* seq of the first piece of the same far_get() */
+	uint64_t first; /* seq of the first piece of the same transfer */
 	void *dst; /* NULL: forgotten, its caller has been told of an error */
 	uint32_t len;
 	uint32_t at; /* in the bounce area */
@@ -101,7 +104,19 @@ int pldk__far_lane_check(struct shm_lane *lane)
 	return fail_dead(lane);
 }
 
-/* Wait until the agent is at message seq. 0, -ETIMEDOUT, -EOWNERDEAD; the last two with a sentence. */
+/* -ETIMEDOUT, and who is to blame; what: of message number seq. */
+static int fail_late(const struct shm_lane *lane, uint64_t seq, const char *what)
+{
+	const uint32_t pid = SHM_CLAIM_PID(lane->root.world->header->agent);
+	struct shm_stat st;
+	const bool is_stopped = !pldk__shm_stat(pid, &st) && (st.state == 'T' || st.state == 't');
+
+	return pldk__fail(-ETIMEDOUT, "the agent of far peers (pid %u) %s: message %llu was not %s in time", pid,
+			  is_stopped ? "is stopped (SIGCONT would let it go on)" : "is late", (unsigned long long)seq,
+			  what);
+}
+
+/* Wait until the agent is at message seq. 0, -ETIMEDOUT, -EOWNERDEAD; the last two with a sentence. No lock is held. */
 static int lane_wait(struct shm_lane *lane, uint64_t seq, uint64_t deadline_ns)
 {
 	struct shm_rank *r = &lane->root.ranks[lane->world_rank];
@@ -124,8 +139,7 @@ static int lane_wait(struct shm_lane *lane, uint64_t seq, uint64_t deadline_ns)
 		if (pldk__load_acquire(&lane->far->executed) >= seq)
 			break;
 		if (now >= deadline_ns)
-			ret = pldk__fail(-ETIMEDOUT, "the agent of far peers has not come to message %llu",
-					 (unsigned long long)seq);
+			ret = fail_late(lane, seq, "carried out");
 		else if (!pldk__far_lane_check(lane) || pldk__load_acquire(&lane->far->executed) >= seq)
 			syscall(SYS_futex, &r->doorbell, FUTEX_WAIT_BITSET, bell, &ts, NULL, FUTEX_BITSET_MATCH_ANY);
 		else
@@ -158,17 +172,20 @@ static bool is_refused(const struct shm_lane *lane, uint64_t seq)
 	return pldk__unlikely(lane->refused && seq >= lane->refused && seq <= lane->refused_upto);
 }
 
-/* Has a message that was carried out been refused? The lock is held. */
-static int check_refused(struct shm_lane *lane, uint64_t seq)
+static int fail_refused(const struct shm_lane *lane)
 {
-	refused_read(lane);
-	if (!is_refused(lane, seq))
-		return 0;
 	return pldk__fail(lane->refused_errno, "the agent of far peers refused it, or something shortly before it: %s",
 			  pldk_strerror(lane->refused_errno));
 }
 
-/* The bytes of a far_get() go nowhere: from now on its caller may do with the destination as it likes. Lock held. */
+/* Has a message that was carried out been refused? The lock is held. */
+static int check_refused(struct shm_lane *lane, uint64_t seq)
+{
+	refused_read(lane);
+	return is_refused(lane, seq) ? fail_refused(lane) : 0;
+}
+
+/* The bytes of a get go nowhere: from now on its caller may do with the destination as it likes. The lock is held. */
 static void gets_forget(struct shm_lane *lane, uint64_t first)
 {
 	uint32_t i;
@@ -178,16 +195,15 @@ static void gets_forget(struct shm_lane *lane, uint64_t first)
 			lane->gets[(lane->head + i) % GETS].dst = NULL;
 }
 
-/* The same, for whoever knows only the last of its messages. */
-static void gets_forget_ticket(struct shm_lane *lane, uint64_t ticket)
+/* First message of the get that a ticket belongs to; 0 if it has landed, and with it all that came before. Lock held. */
+static uint64_t gets_first(const struct shm_lane *lane, uint64_t ticket)
 {
 	uint32_t i;
 
 	for (i = 0; i < lane->ngets; i++)
-		if (lane->gets[(lane->head + i) % GETS].seq == ticket) {
-			gets_forget(lane, lane->gets[(lane->head + i) % GETS].first);
-			return;
-		}
+		if (lane->gets[(lane->head + i) % GETS].seq == ticket)
+			return lane->gets[(lane->head + i) % GETS].first;
+	return 0;
 }
 
 /* Bring home what has arrived. The lock is held. */
@@ -208,68 +224,110 @@ static void gets_land(struct shm_lane *lane)
 		lane->fill = 0;
 }
 
-/* Room for len bytes in the bounce area; waits for older gets if there is none. The lock is held. */
-static int gets_room(struct shm_lane *lane, uint32_t len, uint32_t *out_at)
+/* Room for len bytes in the bounce area, if there is. The lock is held. */
+static bool gets_room(struct shm_lane *lane, uint32_t len, uint64_t *out_at)
 {
-	int ret;
+	uint32_t oldest;
+	bool wrapped;
 
-	for (;;) {
-		gets_land(lane);
-		if (lane->ngets < GETS) {
-			const uint32_t oldest = lane->ngets ? lane->gets[lane->head].at : 0;
-			const bool wrapped = lane->ngets && lane->fill <= oldest;
-
-			if (!wrapped && SHM_BOUNCE_BYTES - lane->fill >= len) {
-				*out_at = lane->fill;
-				return 0;
-			}
-			if (!wrapped && oldest > len) {
-				*out_at = 0;
-				return 0;
-			}
-			if (wrapped && oldest - lane->fill > len) {
-				*out_at = lane->fill;
-				return 0;
-			}
-		}
-		ret = lane_wait(lane, lane->gets[lane->head].seq, PLD_DEADLINE_NEVER);
-		if (ret)
-			return ret;
-	}
+	gets_land(lane);
+	if (lane->ngets == GETS)
+		return false;
+	oldest = lane->ngets ? lane->gets[lane->head].at : 0;
+	wrapped = lane->ngets && lane->fill <= oldest;
+	*out_at = lane->fill;
+	if (wrapped)
+		return oldest - lane->fill > len;
+	if (SHM_BOUNCE_BYTES - lane->fill >= len)
+		return true;
+	*out_at = 0;
+	return oldest > len;
 }
 
-/* Give a message to the agent. The lock is held. */
-static int lane_send(struct shm_lane *lane, struct far_msg *msg, const void *payload, size_t len)
+/* Give a message to the agent if it takes one now, else -EAGAIN (without a sentence). The lock is held. */
+static int lane_try(struct shm_lane *lane, struct far_msg *msg, const void *payload, size_t len)
 {
 	struct iovec iov[2] = { { msg, sizeof(*msg) }, { (void *)(uintptr_t)payload, len } };
-	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	const struct msghdr mh = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
 	ssize_t n;
 
 	if (pldk__load_acquire(&lane->is_dead))
 		return fail_dead(lane);
 	msg->magic = FAR_MAGIC;
-	msg->seq = pldk__load_relaxed(&lane->far->sent) + (msg->op != FAR_HELLO);
+	msg->seq = pldk__load_relaxed(&lane->far->sent) + 1;
 	/* From now on this rank counts as one that may still wake others: see shm_deadlock.c. */
 	pldk__store_seq(&lane->far->sent, msg->seq);
-	while (mh.msg_iovlen) {
-		n = sendmsg(lane->fd, &mh, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			set_dead(lane);
-			return fail_dead(lane);
-		}
-		while (mh.msg_iovlen && (size_t)n >= mh.msg_iov->iov_len) {
-			n -= (ssize_t)mh.msg_iov->iov_len;
-			mh.msg_iov++;
-			mh.msg_iovlen--;
-		}
-		if (mh.msg_iovlen) {
-			mh.msg_iov->iov_base = (char *)mh.msg_iov->iov_base + n;
-			mh.msg_iov->iov_len -= (size_t)n;
-		}
-	}
+	do
+		n = sendmsg(lane->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return 0;
+	pldk__store_seq(&lane->far->sent, msg->seq - 1);
+	if (errno == EAGAIN)
+		return -EAGAIN;
+	if (errno == ENOBUFS || errno == ENOMEM || errno == EMSGSIZE)
+		return pldk__fail(-ENOMEM, "no memory for a message to the agent of far peers (net.core.wmem_default)");
+	set_dead(lane);
+	return fail_dead(lane);
+}
+
+/* Wait until the agent might take a message. 0, -ETIMEDOUT without a sentence. No lock is held. */
+static int lane_writable(const struct shm_lane *lane, uint64_t deadline_ns)
+{
+	struct pollfd pfd = { .fd = lane->fd, .events = POLLOUT };
+	const uint64_t now = pldk__now_ns();
+	uint64_t ns = SLICE_NS;
+
+	if (now >= deadline_ns)
+		return -ETIMEDOUT;
+	if (deadline_ns - now < ns)
+		ns = deadline_ns - now;
+	poll(&pfd, 1, (int)(ns / 1000000) + 1);
 	return 0;
+}
+
+/*
+ * Give a message to the agent, waiting for it to take one and, if an answer is to come, for a place for that.
+ *
+ * The lock is held only for looking and for what does not wait.
+ *
+ * get: NULL, or what to do with the answer: dst, len, and first unless it is its own
+ */
+static int lane_send(struct shm_lane *lane, struct far_msg *msg, const void *payload, size_t len, const struct get *get,
+		     uint64_t deadline_ns)
+{
+	uint64_t oldest;
+	int ret = 0;
+
+	while (!ret) {
+		oldest = 0;
+		pthread_mutex_lock(&lane->lock);
+		if (get && !gets_room(lane, get->len, &msg->bounce))
+			oldest = lane->gets[lane->head].seq;
+		else if (get && get->first && lane->refused && lane->refused_upto >= get->first)
+			ret = fail_refused(lane); /* an earlier piece: what comes now would not be doubted any more */
+		else
+			ret = lane_try(lane, msg, payload, len);
+		if (!ret && !oldest && get) {
+			struct get *to = &lane->gets[(lane->head + lane->ngets++) % GETS];
+
+			*to = *get;
+			to->seq = msg->seq;
+			to->first = get->first ? get->first : msg->seq;
+			to->at = (uint32_t)msg->bounce;
+			lane->fill = to->at + get->len;
+		}
+		pthread_mutex_unlock(&lane->lock);
+		if (oldest)
+			ret = lane_wait(lane, oldest, deadline_ns);
+		else if (ret == -EAGAIN)
+			ret = lane_writable(lane, deadline_ns);
+		else
+			return ret;
+	}
+	if (ret == -ETIMEDOUT)
+		ret = fail_late(lane, pldk__load_relaxed(&lane->far->sent) + 1, "taken");
+	return ret;
 }
 
 /*
@@ -300,7 +358,7 @@ static int msg_to(struct shm_pd *pd, const struct pldk__map *map, uint32_t rank,
  * pldk__far_put() - see struct pldk_provider_ops
  */
 int pldk__far_put(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		  const void *src, size_t len, uint32_t atomic_dtype, uint64_t *ticket)
+		  const void *src, size_t len, uint32_t atomic_dtype, uint64_t deadline_ns, uint64_t *ticket)
 {
 	struct shm_pd *pd = pldk__shm_pd(base);
 	struct shm_lane *lane = pd->lane;
@@ -309,16 +367,13 @@ int pldk__far_put(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	int ret;
 
 	ret = msg_to(pd, map, rank, offset, atomic_dtype ? FAR_ADD : FAR_PUT, &msg);
-	/* The lock is given back between pieces: a long put does not keep the other threads waiting. */
 	while (!ret) {
 		const size_t n = len - done < FAR_PIECE ? len - done : FAR_PIECE;
 
 		msg.what = atomic_dtype;
 		msg.len = (uint32_t)n;
 		msg.offset = offset + done;
-		pthread_mutex_lock(&lane->lock);
-		ret = lane_send(lane, &msg, (const char *)src + done, n);
-		pthread_mutex_unlock(&lane->lock);
+		ret = lane_send(lane, &msg, (const char *)src + done, n, NULL, deadline_ns);
 		done += n;
 		if (done == len)
 			break;
@@ -332,44 +387,39 @@ int pldk__far_put(struct pldk__pdomain *base, const struct pldk__map *map, uint3
  * pldk__far_get() - see struct pldk_provider_ops
  */
 int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset, void *dst,
-		  size_t len, uint64_t *ticket)
+		  size_t len, uint64_t deadline_ns, uint64_t *ticket)
 {
 	struct shm_pd *pd = pldk__shm_pd(base);
 	struct shm_lane *lane = pd->lane;
+	struct get get = { 0 };
 	struct far_msg msg;
-	uint64_t first = 0;
-	size_t done = 0;
+	size_t done;
 	int ret;
 
 	ret = msg_to(pd, map, rank, offset, FAR_GET, &msg);
-	while (!ret) {
-		const uint32_t n = len - done < FAR_PIECE ? (uint32_t)(len - done) : FAR_PIECE;
-		uint32_t at = 0;
-
-		msg.len = n;
-		msg.offset = offset + done;
+	if (*ticket) {
 		pthread_mutex_lock(&lane->lock);
-		ret = gets_room(lane, n, &at);
-		msg.value = at;
+		get.first = gets_first(lane, *ticket);
 		if (!ret)
-			ret = lane_send(lane, &msg, NULL, 0);
-		if (!ret) {
-			if (!first)
-				first = msg.seq;
-			lane->gets[(lane->head + lane->ngets++) % GETS] = (struct get){
-				.seq = msg.seq, .first = first, .dst = (char *)dst + done, .len = n, .at = at
-			};
-			lane->fill = at + n;
-		} else {
-			gets_forget(lane, first);
-		}
+			ret = check_refused(lane, *ticket);
 		pthread_mutex_unlock(&lane->lock);
-		done += n;
-		if (done == len)
-			break;
 	}
-	if (!ret)
+	for (done = 0; !ret && done < len; done += get.len) {
+		get.dst = (char *)dst + done;
+		get.len = len - done < FAR_PIECE ? (uint32_t)(len - done) : FAR_PIECE;
+		msg.len = get.len;
+		msg.offset = offset + done;
+		ret = lane_send(lane, &msg, NULL, 0, &get, deadline_ns);
+		if (!ret && !get.first)
+			get.first = msg.seq;
+	}
+	if (!ret) {
 		*ticket = msg.seq;
+	} else if (get.first) {
+		pthread_mutex_lock(&lane->lock);
+		gets_forget(lane, get.first);
+		pthread_mutex_unlock(&lane->lock);
+	}
 	return ret;
 }
 
@@ -377,10 +427,12 @@ int pldk__far_get(struct pldk__pdomain *base, const struct pldk__map *map, uint3
  * pldk__far_notify() - see struct pldk_provider_ops
  */
 int pldk__far_notify(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint32_t cell, uint32_t op,
-		     int64_t value)
+		     int64_t value, uint64_t deadline_ns)
 {
 	struct shm_pd *pd = pldk__shm_pd(base);
+	struct shm_lane *lane = pd->lane;
 	struct far_msg msg;
+	bool is_new;
 	int ret;
 
 	ret = msg_to(pd, map, rank, cell * (uint64_t)PLD_CELL_SIZE, FAR_NOTIFY, &msg);
@@ -389,25 +441,27 @@ int pldk__far_notify(struct pldk__pdomain *base, const struct pldk__map *map, ui
 	msg.len = PLD_CELL_SIZE;
 	msg.what = op;
 	msg.value = value;
-	pthread_mutex_lock(&pd->lane->lock);
 	/* Nobody waits for a notify: that an earlier one was refused is told here. */
-	if (refused_read(pd->lane))
-		ret = pldk__fail(pd->lane->refused_errno,
-				 "the agent of far peers refused something that was sent before: %s",
-				 pldk_strerror(pd->lane->refused_errno));
-	else
-		ret = lane_send(pd->lane, &msg, NULL, 0);
-	pthread_mutex_unlock(&pd->lane->lock);
-	return ret;
+	pthread_mutex_lock(&lane->lock);
+	is_new = refused_read(lane);
+	ret = is_new ? lane->refused_errno : 0;
+	pthread_mutex_unlock(&lane->lock);
+	if (is_new)
+		return pldk__fail(ret, "the agent of far peers refused something that was sent before: %s",
+				  pldk_strerror(ret));
+	return lane_send(lane, &msg, NULL, 0, NULL, deadline_ns);
 }
 
 /**
  * pldk__far_rmw() - see struct pldk_provider_ops
  */
 int pldk__far_rmw(struct pldk__pdomain *base, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		  uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old)
+		  uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, uint64_t deadline_ns,
+		  int64_t *old)
 {
 	struct shm_pd *pd = pldk__shm_pd(base);
+	int64_t seen = 0;
+	const struct get get = { .dst = &seen, .len = sizeof(seen) };
 	struct far_msg msg;
 	int ret;
 
@@ -419,16 +473,11 @@ int pldk__far_rmw(struct pldk__pdomain *base, const struct pldk__map *map, uint3
 	msg.kind = kind;
 	msg.value = operand;
 	msg.expected = expected;
-	/* Held until the answer is read: there is room for one. */
-	pthread_mutex_lock(&pd->lane->lock);
-	ret = lane_send(pd->lane, &msg, NULL, 0);
+	ret = lane_send(pd->lane, &msg, NULL, 0, &get, deadline_ns);
 	if (!ret)
-		ret = lane_wait(pd->lane, msg.seq, PLD_DEADLINE_NEVER);
+		ret = pldk__far_done(base, rank, msg.seq, deadline_ns);
 	if (!ret)
-		ret = check_refused(pd->lane, msg.seq);
-	if (!ret)
-		*old = pd->lane->far->old;
-	pthread_mutex_unlock(&pd->lane->lock);
+		*old = seen;
 	return ret;
 }
 
@@ -459,7 +508,7 @@ int pldk__far_done(struct pldk__pdomain *base, uint32_t rank, uint64_t ticket, u
 	if (!ret)
 		ret = check_refused(lane, ticket);
 	else if (ret == -ETIMEDOUT)
-		gets_forget_ticket(lane, ticket);
+		gets_forget(lane, gets_first(lane, ticket));
 	else
 		lane->ngets = 0; /* nothing comes from a dead agent any more */
 	pthread_mutex_unlock(&lane->lock);
@@ -469,13 +518,21 @@ int pldk__far_done(struct pldk__pdomain *base, uint32_t rank, uint64_t ticket, u
 /**
  * pldk__far_lane_flush() - wait until everything sent has been carried out, and bring home what that was
  *
- * Before a window is closed or a membership ends. Returns when the agent is dead.
+ * Before a window is closed or a membership ends. Returns when the agent is dead, and after ten seconds in which it did
+ * not come so far: then what was to come home goes nowhere.
  */
 void pldk__far_lane_flush(struct shm_lane *lane)
 {
-	lane_wait(lane, pldk__load_acquire(&lane->far->sent), PLD_DEADLINE_NEVER);
+	const uint64_t limit = pldk__now_ns() + FLUSH_NS;
+	const uint64_t deadline = pldk__far_deadline(PLDK_TIMEOUT_DEFAULT);
+	uint32_t i;
+	int ret;
+
+	ret = lane_wait(lane, pldk__load_acquire(&lane->far->sent), deadline < limit ? deadline : limit);
 	pthread_mutex_lock(&lane->lock);
 	gets_land(lane);
+	for (i = 0; ret && i < lane->ngets; i++)
+		lane->gets[(lane->head + i) % GETS].dst = NULL;
 	pthread_mutex_unlock(&lane->lock);
 }
 
@@ -483,21 +540,29 @@ void pldk__far_lane_flush(struct shm_lane *lane)
  * pldk__far_quiesce() - wait until everything that any rank has sent so far has been carried out
  *
  * A rank whose slab is about to be reset has met the others; what they sent before may still be under way to it.
+ *
+ * Return: 0, also when the agent died; -ETIMEDOUT.
  */
-void pldk__far_quiesce(struct shm_pd *pd)
+int pldk__far_quiesce(struct shm_pd *pd)
 {
 	struct shm_lane *lane = pd->lane;
 	const struct timespec pause = { .tv_nsec = 50000 };
+	const uint64_t limit = pldk__now_ns() + FLUSH_NS;
 	uint32_t i;
 
 	for (i = 0; lane && i < lane->root.nranks; i++) {
 		const struct shm_far *far = pldk__far_of(lane->area, i);
 		const uint64_t sent = pldk__load_seq(&far->sent);
 
-		while (pldk__load_acquire(&far->executed) < sent && !pldk__shm_is_gone(&lane->root, i) &&
-		       !pldk__far_lane_check(lane))
+		/* sent falls by one when the message was not taken after all. */
+		while (pldk__load_acquire(&far->executed) < sent && pldk__load_seq(&far->sent) >= sent &&
+		       !pldk__shm_is_gone(&lane->root, i) && !pldk__far_lane_check(lane)) {
+			if (pldk__now_ns() >= limit)
+				return fail_late(lane, sent, "carried out");
 			nanosleep(&pause, NULL);
+		}
 	}
+	return 0;
 }
 
 /**
@@ -514,6 +579,43 @@ bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank)
 	return far.sent != far.executed && world->header->agent_state != SHM_AGENT_DEAD;
 }
 
+/*
+ * Connect and say hello, and wait until that was heard. -EAGAIN without a sentence: the agent, which is there, threw this
+ * rank out before it had its hello. It does that after some seconds, and a rank may have been stopped so long.
+ */
+static int greet(struct shm_lane *lane)
+{
+	const struct shm_header *header = lane->root.world->header;
+	const struct far_msg hello = { .magic = FAR_MAGIC, .op = FAR_HELLO, .rank = lane->world_rank };
+	const struct timespec pause = { .tv_nsec = 200000 };
+	const uint64_t until = pldk__now_ns() + HELLO_NS;
+	struct sockaddr_un addr;
+	socklen_t len;
+	char byte;
+
+	lane->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (lane->fd < 0)
+		return pldk__fail(-errno, "no socket for the lane to far peers: %s", strerror(errno));
+	addr = pldk__far_address(header, &len);
+	if (connect(lane->fd, (struct sockaddr *)&addr, len)) {
+		if (errno != ECONNREFUSED)
+			return pldk__fail(-errno, "cannot reach the agent of far peers: %s", strerror(errno));
+		set_dead(lane);
+		return fail_dead(lane);
+	}
+	if (send(lane->fd, &hello, sizeof(hello), MSG_NOSIGNAL) < 0)
+		return -EAGAIN;
+	while (!pldk__load_acquire(&lane->far->is_welcome)) {
+		nanosleep(&pause, NULL);
+		if (!recv(lane->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+			return pldk__load_acquire(&lane->far->is_welcome) ? 0 : -EAGAIN;
+		if (pldk__now_ns() >= until)
+			return pldk__fail(-ETIMEDOUT, "the agent of far peers (pid %u) does not answer",
+					  SHM_CLAIM_PID(header->agent));
+	}
+	return 0;
+}
+
 /**
  * pldk__far_lane_open() - connect a rank that has just joined the world to the agent
  *
@@ -522,11 +624,8 @@ bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank)
 int pldk__far_lane_open(struct shm_pd *pd)
 {
 	struct shm_header *header = pd->view.world->header;
-	const uint64_t until = pldk__now_ns() + HELLO_NS;
-	struct far_msg hello = { .op = FAR_HELLO, .rank = pd->base.rank };
 	struct shm_lane *lane = calloc(1, sizeof(*lane));
-	struct sockaddr_un addr;
-	socklen_t len;
+	uint32_t turn;
 	int ret;
 
 	if (!lane)
@@ -534,50 +633,34 @@ int pldk__far_lane_open(struct shm_pd *pd)
 	pthread_mutex_init(&lane->lock, NULL);
 	lane->root = pd->view;
 	lane->world_rank = pd->base.rank;
-	lane->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (lane->fd < 0) {
-		ret = pldk__fail(-errno, "no socket for the lane to far peers: %s", strerror(errno));
-		goto err_free;
-	}
+	lane->fd = -1;
 	lane->area_bytes = pldk__far_bounce(pd->base.nranks, pd->base.nranks);
 	ret = pldk__shm_reserve(pd->view.world->fd, header->far + pldk__far_bounce(pd->base.nranks, pd->base.rank),
 				SHM_BOUNCE_BYTES);
 	lane->area = ret ? NULL : pldk__shm_mmap(pd->view.world->fd, header->far, lane->area_bytes);
 	if (!lane->area) {
 		ret = pldk__fail(-ENOMEM, "no memory or addresses for the lane to far peers");
-		goto err_close;
+		goto err_free;
 	}
 	lane->far = pldk__far_of(lane->area, pd->base.rank);
 	pldk__store_release(&lane->far->refused, 0);
 	lane->bounce = lane->area + pldk__far_bounce(pd->base.nranks, pd->base.rank);
-	addr = pldk__far_address(header, &len);
-	if (connect(lane->fd, (struct sockaddr *)&addr, len)) {
-		ret = errno == ECONNREFUSED ?
-			      fail_dead(lane) :
-			      pldk__fail(-errno, "cannot reach the agent of far peers: %s", strerror(errno));
-		goto err_unmap;
+	for (turn = 0; turn < HELLO_TURNS; turn++) {
+		ret = greet(lane);
+		if (!ret) {
+			pd->lane = lane;
+			pd->owns_lane = true;
+			return 0;
+		}
+		if (lane->fd >= 0)
+			close(lane->fd);
+		if (ret != -EAGAIN)
+			break;
 	}
-	ret = lane_send(lane, &hello, NULL, 0);
-	while (!ret && !pldk__load_acquire(&lane->far->is_welcome)) {
-		const struct timespec pause = { .tv_nsec = 200000 };
-
-		nanosleep(&pause, NULL);
-		if (pldk__now_ns() >= until)
-			ret = pldk__fail(-ETIMEDOUT, "the agent of far peers (pid %u) does not answer",
-					 SHM_CLAIM_PID(header->agent));
-		else
-			ret = pldk__far_lane_check(lane);
-	}
-	if (ret)
-		goto err_unmap;
-	pd->lane = lane;
-	pd->owns_lane = true;
-	return 0;
-
-err_unmap:
+	if (ret == -EAGAIN)
+		ret = pldk__fail(-EPERM, "the agent of far peers (pid %u) does not take this process for rank %u",
+				 SHM_CLAIM_PID(header->agent), lane->world_rank);
 	munmap(lane->area, lane->area_bytes);
-err_close:
-	close(lane->fd);
 err_free:
 	pthread_mutex_destroy(&lane->lock);
 	free(lane);

@@ -94,7 +94,7 @@ int pldk__far_agent_start(int fd)
 		goto out;
 	}
 	addr = pldk__far_address(header, &len);
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (listener < 0 || bind(listener, (struct sockaddr *)&addr, len) || listen(listener, (int)PLD_MAX_RANKS))
 		ret = -errno;
 	else

@@ -156,7 +156,7 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 	ret = pldk__transfer_move(t, &ticket);
 	if (!ret && signal)
 		ret = pldk__notify_one(t->domain, signal->signal->map, t->peer, (uint32_t)signal->cell,
-				       (uint32_t)signal->op, signal->value, NULL, NULL);
+				       (uint32_t)signal->op, signal->value, t->deadline_ns, NULL, NULL);
 	if (ret) {
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
 		slot_give(index);

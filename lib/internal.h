@@ -414,6 +414,7 @@ struct pldk_domain {
 	struct pldk__rec *coll_rec; /* record of its entry, to be stamped after it has announced itself */
 	uint64_t seq;		   /* rendezvous announced so far */
 	bool is_pending;	   /* number seq was announced but not completed */
+	uint32_t ntold;		   /* peers that were notified of it; fewer than all: a far one's carrier did not move */
 	struct pldk__call pending; /* what it is */
 	uint64_t next_id;	   /* where the search for a free window id begins, see propose_id() */
 	struct pldk__pred *epoch_preds[2]; /* nranks - 1 each: even and odd numbers */
@@ -599,6 +600,8 @@ int pldk__shape_resolve(struct pldk_domain *domain, int ndim, const int64_t *sha
 
 /* Relative public timeout to an absolute deadline (PLD_DEADLINE_POLL, PLD_DEADLINE_NEVER, CLOCK_MONOTONIC ns). */
 uint64_t pldk__deadline(int64_t timeout_ns);
+/* The same for transfers, which cannot be tried: 0 is PLDK_TIMEOUT_DEFAULT, and if that is 0, for ever. */
+uint64_t pldk__far_deadline(int64_t timeout_ns);
 
 /**
  * pldk__wait_for() - every wait of the library: look, spin, judge, sleep; and say why it failed
@@ -623,10 +626,11 @@ static inline int pldk__check_poison(struct pldk_domain *domain, const char *op)
  * pldk__notify_one() - the notify that every path ends in; arguments are checked
  * @wakes: room for one more entry at *nwakes, or NULL to wake at once
  *
- * Near: user-space atomic. Far: through the provider. The caller settled its far lanes (pldk__far_settle()).
+ * Near: user-space atomic. Far: through the provider, and only then the deadline counts. The caller settled its far
+ * lanes (pldk__far_settle()).
  */
 int pldk__notify_one(struct pldk_domain *domain, const struct pldk__map *map, uint32_t peer, uint32_t cell, uint32_t op,
-		     int64_t value, struct pldk__wake *wakes, uint32_t *nwakes);
+		     int64_t value, uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes);
 
 /*
  * Rendezvous of all ranks of a domain, with proof that they make the same call: rendezvous.c.
@@ -721,8 +725,8 @@ int pldk__control_read(struct pldk_domain *domain, uint32_t rank, size_t offset,
  * What the other files of the library give.
  */
 
-/* rma.c: complete what this thread has started to far ranks other than except (-1: none), before notifying. */
-int pldk__far_settle(struct pldk_domain *domain, int except);
+/* lane.c: complete what this thread has started to far ranks other than except (-1: none), before notifying. */
+int pldk__far_settle(struct pldk_domain *domain, int except, uint64_t deadline_ns);
 /* handle.c: the domain closes, its handles are ended. */
 void pldk__handles_end(const struct pldk_domain *domain);
 /* coll.c: free domain->coll_data and close its system windows. */

@@ -114,6 +114,20 @@ void pldk__lane_sent(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket)
 	raise_to(&lanes->lane[rank].sent, ticket);
 }
 
+static int ask(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, uint64_t keep, uint64_t deadline_ns)
+{
+	struct pldk_domain *domain = lanes->domain;
+	int ret;
+
+	if (pldk__load_acquire(&lanes->lane[rank].done) >= ticket)
+		return 0;
+	ret = domain->ops->far_done(domain->pd, rank, ticket | keep, deadline_ns);
+	/* What died with its peer or carrier is told once, to whoever asks first; asking again would change nothing. */
+	if (!ret || ret == -EOWNERDEAD)
+		raise_to(&lanes->lane[rank].done, ticket);
+	return ret;
+}
+
 /**
  * pldk__lane_done() - wait for a ticket
  * @deadline_ns: absolute, or PLD_DEADLINE_POLL
@@ -122,16 +136,13 @@ void pldk__lane_sent(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket)
  */
 int pldk__lane_done(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, uint64_t deadline_ns)
 {
-	struct pldk_domain *domain = lanes->domain;
-	int ret;
+	return ask(lanes, rank, ticket, PLDK__FAR_KEEP, deadline_ns);
+}
 
-	if (pldk__load_acquire(&lanes->lane[rank].done) >= ticket)
-		return 0;
-	ret = domain->ops->far_done(domain->pd, rank, ticket | PLDK__FAR_KEEP, deadline_ns);
-	/* What died with its peer or carrier is told once, to whoever asks first; asking again would change nothing. */
-	if (!ret || ret == -EOWNERDEAD)
-		raise_to(&lanes->lane[rank].done, ticket);
-	return ret;
+/** pldk__lane_done_or_forget() - the same, but a get that fails, also with -ETIMEDOUT, writes nothing afterwards */
+int pldk__lane_done_or_forget(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, uint64_t deadline_ns)
+{
+	return ask(lanes, rank, ticket, 0, deadline_ns);
 }
 
 /**
@@ -159,11 +170,12 @@ int pldk__lane_drain(struct pldk__lanes *lanes, uint32_t rank, uint64_t deadline
  * @except: rank of @domain whose lane the notify itself will ride, or -1
  *
  * The list stays locked while lanes are drained, so that none of its domains is closed meanwhile: this is the one lock
- * that is held across a wait, and only programs with far peers ever take it.
+ * that is held across a wait, and only programs with far peers ever take it. Whoever comes to it meanwhile waits at
+ * most for the others' deadlines before its own.
  *
- * Return: 0, or -EOWNERDEAD and the like from a lane whose carrier or peer died.
+ * Return: 0, -ETIMEDOUT, or -EOWNERDEAD and the like from a lane whose carrier or peer died.
  */
-int pldk__far_settle(struct pldk_domain *domain, int except)
+int pldk__far_settle(struct pldk_domain *domain, int except, uint64_t deadline_ns)
 {
 	struct pldk__data *of_world = pldk__load_acquire(&domain->world->coll_data);
 	struct pldk__lanes *lanes;
@@ -175,7 +187,7 @@ int pldk__far_settle(struct pldk_domain *domain, int except)
 	for (lanes = of_world->all_lanes; lanes && !ret; lanes = lanes->next)
 		for (uint32_t rank = 0; rank < lanes->domain->nranks && !ret; rank++)
 			if (lanes->domain != domain || except < 0 || rank != (uint32_t)except)
-				ret = pldk__lane_drain(lanes, rank, PLD_DEADLINE_NEVER);
+				ret = pldk__lane_drain(lanes, rank, deadline_ns);
 	pthread_mutex_unlock(&of_world->lock);
 	return ret;
 }

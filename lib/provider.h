@@ -199,9 +199,11 @@ enum pldk__rmw { PLDK__RMW_ADD, PLDK__RMW_SWAP, PLDK__RMW_CAS };
  * @ledger, @verdict: *n is room in, count out; entries as PLD_IOC_LEDGER and PLD_IOC_VERDICT give them
  *
  * @far_put: start moving len bytes to a far rank's slab; the source is free on return. atomic_dtype 0 is plain, else
- *           element-wise add of that dtype. *ticket completes in order per rank
- * @far_get: start moving; dst is filled when the ticket is done
- * @far_notify: notify a far rank's cell, after all earlier puts of this thread to it; does not wait
+ *           element-wise add of that dtype. *ticket completes in order per rank. Deadlines of far_ calls are as in
+ *           struct pldk__wait, never PLD_DEADLINE_POLL: -ETIMEDOUT when not all of it was taken
+ * @far_get: start moving; dst is filled when the ticket is done. *ticket: in, 0 or that of the same transfer's last
+ *           far_get(). A failure has forgotten the whole transfer: its destination is not written any more
+ * @far_notify: notify a far rank's cell, after all earlier puts of this thread to it; waits only to be taken
  * @far_rmw: one INT32 or INT64 element; waits
  * @far_done: wait for a ticket; deadline as in struct pldk__wait, or PLD_DEADLINE_POLL (-EAGAIN)
  *            A failure other than -EAGAIN has forgotten the get: its destination is not written any more. With
@@ -240,13 +242,14 @@ struct pldk_provider_ops {
 	int (*verdict)(struct pldk__pdomain *pd, uint32_t verdict, struct pld_ledger_entry *entries, uint32_t *n);
 
 	int (*far_put)(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		       const void *src, size_t len, uint32_t atomic_dtype, uint64_t *ticket);
+		       const void *src, size_t len, uint32_t atomic_dtype, uint64_t deadline_ns, uint64_t *ticket);
 	int (*far_get)(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, void *dst,
-		       size_t len, uint64_t *ticket);
+		       size_t len, uint64_t deadline_ns, uint64_t *ticket);
 	int (*far_notify)(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint32_t cell,
-			  uint32_t op, int64_t value);
+			  uint32_t op, int64_t value, uint64_t deadline_ns);
 	int (*far_rmw)(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		       uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old);
+		       uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, uint64_t deadline_ns,
+		       int64_t *old);
 	int (*far_done)(struct pldk__pdomain *pd, uint32_t rank, uint64_t ticket, uint64_t deadline_ns);
 };
 

@@ -555,27 +555,29 @@ static int op_verdict(struct pldk__pdomain *pd, uint32_t verdict, struct pld_led
 }
 
 static int op_far_put(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		      const void *src, size_t len, uint32_t atomic_dtype, uint64_t *ticket)
+		      const void *src, size_t len, uint32_t atomic_dtype, uint64_t deadline_ns, uint64_t *ticket)
 {
-	return pldk__keep_errno(pldk__far_put(pd, map, rank, offset, src, len, atomic_dtype, ticket));
+	return pldk__keep_errno(pldk__far_put(pd, map, rank, offset, src, len, atomic_dtype, deadline_ns, ticket));
 }
 
 static int op_far_get(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, void *dst,
-		      size_t len, uint64_t *ticket)
+		      size_t len, uint64_t deadline_ns, uint64_t *ticket)
 {
-	return pldk__keep_errno(pldk__far_get(pd, map, rank, offset, dst, len, ticket));
+	return pldk__keep_errno(pldk__far_get(pd, map, rank, offset, dst, len, deadline_ns, ticket));
 }
 
 static int op_far_notify(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint32_t cell,
-			 uint32_t op, int64_t value)
+			 uint32_t op, int64_t value, uint64_t deadline_ns)
 {
-	return pldk__keep_errno(pldk__far_notify(pd, map, rank, cell, op, value));
+	return pldk__keep_errno(pldk__far_notify(pd, map, rank, cell, op, value, deadline_ns));
 }
 
 static int op_far_rmw(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		      uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old)
+		      uint32_t dtype, enum pldk__rmw kind, int64_t operand, int64_t expected, uint64_t deadline_ns,
+		      int64_t *old)
 {
-	return pldk__keep_errno(pldk__far_rmw(pd, map, rank, offset, dtype, kind, operand, expected, old));
+	return pldk__keep_errno(
+		pldk__far_rmw(pd, map, rank, offset, dtype, kind, operand, expected, deadline_ns, old));
 }
 
 static int op_far_done(struct pldk__pdomain *pd, uint32_t rank, uint64_t ticket, uint64_t deadline_ns)

@@ -147,16 +147,17 @@ void pldk__rendezvous_close(struct pldk_domain *domain)
 int pldk__control_read(struct pldk_domain *domain, uint32_t rank, size_t offset, void *buf, size_t len)
 {
 	const char *slab = pldk__slab(domain->control, rank);
-	uint64_t ticket;
+	const uint64_t deadline_ns = pldk__now_ns() + READ_NS;
+	uint64_t ticket = 0;
 	int ret;
 
 	if (slab) {
 		memcpy(buf, slab + offset, len);
 		return 0;
 	}
-	ret = domain->ops->far_get(domain->pd, domain->control, rank, offset, buf, len, &ticket);
+	ret = domain->ops->far_get(domain->pd, domain->control, rank, offset, buf, len, deadline_ns, &ticket);
 	if (!ret)
-		ret = domain->ops->far_done(domain->pd, rank, ticket, pldk__now_ns() + READ_NS);
+		ret = domain->ops->far_done(domain->pd, rank, ticket, deadline_ns);
 	return ret;
 }
 
@@ -210,15 +211,38 @@ void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
 	pldk__store_release(&domain->coll_busy, 0);
 }
 
+/*
+ * Tell the peers that have not been told of what is pending. -ETIMEDOUT: what carries to a far one did not move in time;
+ * whoever goes on with this call, or completes it, goes on telling. How else it failed is found out by waiting.
+ */
+static int tell(struct pldk_domain *domain, uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes)
+{
+	const struct pldk__call *call = &domain->pending;
+	uint32_t cell = (uint32_t)(domain->seq & 1) * domain->nranks + domain->rank;
+	int64_t value = (int64_t)(domain->seq << DIGEST_BITS) | (call->err ? 0 : digest_of(call));
+	uint32_t i;
+	int ret;
+
+	for (i = domain->ntold + 1; i < domain->nranks; i++) {
+		if (wakes && *nwakes == WAKES) {
+			domain->ops->wake(domain->pd, wakes, WAKES);
+			*nwakes = 0;
+		}
+		ret = pldk__notify_one(domain, domain->epochs, (domain->rank + i) % domain->nranks, cell,
+				       PLD_NOTIFY_SET, value, deadline_ns, wakes, nwakes);
+		if (pldk__unlikely(ret == -ETIMEDOUT))
+			return pldk__fail_prefix(deadline_ns == PLD_DEADLINE_POLL ? -EAGAIN : ret, "rank %u: %s: ", domain->rank, pldk_event_name(call->op));
+		domain->ntold = i;
+	}
+	return 0;
+}
+
 /* Write what this rank does into its ledger, then tell all peers. */
-static void announce(struct pldk_domain *domain, const struct pldk__call *call, struct pldk__wake *wakes,
-		     uint32_t *nwakes)
+static int announce(struct pldk_domain *domain, const struct pldk__call *call, uint64_t deadline_ns,
+		    struct pldk__wake *wakes, uint32_t *nwakes)
 {
 	uint64_t seq = domain->seq + 1;
 	struct pldk__call_entry *entry = &own_control(domain)->calls[seq % PLDK__CALLS];
-	uint32_t cell = (uint32_t)(seq & 1) * domain->nranks + domain->rank;
-	int64_t value = (int64_t)(seq << DIGEST_BITS) | (call->err ? 0 : digest_of(call));
-	uint32_t i;
 
 	pldk__store_relaxed(&entry->seq, 0);
 	entry->call = *call;
@@ -228,14 +252,8 @@ static void announce(struct pldk_domain *domain, const struct pldk__call *call, 
 	domain->seq = seq;
 	domain->pending = *call;
 	domain->is_pending = true;
-	for (i = 1; i < domain->nranks; i++) {
-		if (*nwakes == WAKES) {
-			domain->ops->wake(domain->pd, wakes, WAKES);
-			*nwakes = 0;
-		}
-		pldk__notify_one(domain, domain->epochs, (domain->rank + i) % domain->nranks, cell, PLD_NOTIFY_SET,
-				 value, wakes, nwakes);
-	}
+	domain->ntold = 0;
+	return tell(domain, deadline_ns, wakes, nwakes);
 }
 
 /*
@@ -471,6 +489,11 @@ static int collect(struct pldk_domain *domain, struct pldk__thread *thread, cons
 	uint32_t i;
 	int ret;
 
+	if (pldk__unlikely(domain->ntold + 1 < domain->nranks)) {
+		ret = tell(domain, deadline_ns, NULL, NULL);
+		if (ret)
+			return ret;
+	}
 	for (i = 0; i < wait.npreds; i++)
 		wait.preds[i].expected = expected;
 	ret = pldk__wait_for(domain, thread, &wait, wakes, nwakes, pldk_event_name(call->op));
@@ -536,15 +559,15 @@ int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, co
 			ret = pldk__fail_text(call->err, sentence.text);
 	}
 	if (!ret && domain->has_far)
-		ret = pldk__far_settle(domain, -1);
+		ret = pldk__far_settle(domain, -1, deadline_ns);
 	if (pldk__unlikely(ret))
 		goto out;
-	announce(domain, call, wakes, &nwakes);
+	ret = announce(domain, call, deadline_ns, wakes, &nwakes);
 	stamp_entry(domain);
-	if (pldk__unlikely(call->err)) {
+	if (pldk__unlikely(call->err || ret)) {
 		if (nwakes)
 			domain->ops->wake(domain->pd, wakes, nwakes);
-		ret = call->err;
+		ret = call->err ? call->err : ret;
 		goto out;
 	}
 	ret = collect(domain, thread, call, deadline_ns, wakes, nwakes);

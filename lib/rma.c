@@ -24,9 +24,10 @@ static int move_row(const struct pldk__transfer *t, uint64_t remote, char *local
 
 	if (pldk__unlikely(!t->slab)) {
 		if (t->is_get)
-			return t->domain->ops->far_get(t->domain->pd, t->map, t->peer, remote, local, len, ticket);
+			return t->domain->ops->far_get(t->domain->pd, t->map, t->peer, remote, local, len, t->deadline_ns,
+							ticket);
 		return t->domain->ops->far_put(t->domain->pd, t->map, t->peer, remote, local, len,
-					       t->is_atomic ? t->dtype : 0, ticket);
+					       t->is_atomic ? t->dtype : 0, t->deadline_ns, ticket);
 	}
 	at = t->slab + remote;
 	if (t->is_atomic)
@@ -131,8 +132,8 @@ static int move_box(const struct pldk__transfer *t, uint64_t *ticket)
  * Near: the bytes are there when it returns. Far: a put's source is free, a get's destination is filled when the
  * ticket is done.
  *
- * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved, and no get's piece is under
- * way: the caller may free the destination.
+ * Return: 0, or an error of the provider's far_ calls; then some pieces may have moved, and none of a get is under way
+ * that would still be written: the caller may free the destination.
  */
 int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket)
 {
@@ -152,9 +153,6 @@ int pldk__transfer_move(const struct pldk__transfer *t, uint64_t *ticket)
 	if (pldk__unlikely(lanes != NULL)) {
 		pldk__lane_sent(lanes, t->peer, last);
 		*ticket = last;
-		/* The rows before the one that failed still owe their bytes. Ends if the carrier dies. */
-		if (ret && t->is_get)
-			(void)pldk__lane_done(lanes, t->peer, last, PLD_DEADLINE_NEVER);
 	}
 	return ret;
 }
@@ -166,7 +164,7 @@ static int move_now(const struct pldk__transfer *t)
 	int ret = pldk__transfer_move(t, &ticket);
 
 	if (pldk__unlikely(!t->slab && t->is_get && !ret))
-		ret = pldk__lane_done(pldk__lanes_of(t->domain), t->peer, ticket, PLD_DEADLINE_NEVER);
+		ret = pldk__lane_done_or_forget(pldk__lanes_of(t->domain), t->peer, ticket, t->deadline_ns);
 	return ret;
 }
 
@@ -237,12 +235,12 @@ int pldk_put_notify_at(struct pldk_site *site, const struct pldk_dtensor *dst, i
 		goto out_leave;
 	rec = pldk__record(t.thread, PLDK_EV_PUT_NOTIFY, event_flags(&t), pldk__site_id(site), peer, (int)t.window,
 			   t.remote, (int64_t)t.bytes);
-	ret = pldk__far_settle(t.domain, t.slab ? -1 : peer);
+	ret = pldk__far_settle(t.domain, t.slab ? -1 : peer, t.deadline_ns);
 	if (pldk__likely(!ret))
 		ret = pldk__transfer_move(&t, &ticket);
 	if (pldk__likely(!ret))
 		ret = pldk__notify_one(t.domain, signal->signal->map, t.peer, (uint32_t)signal->cell,
-				       (uint32_t)signal->op, signal->value, NULL, NULL);
+				       (uint32_t)signal->op, signal->value, t.deadline_ns, NULL, NULL);
 	if (pldk__likely(!ret))
 		pldk__store_relaxed(&rec->tsc, pldk__tsc());
 	else
@@ -312,7 +310,7 @@ static int rmw(struct pldk_site *site, const char *op, enum pldk__rmw kind, cons
 			   t.remote, operand);
 	if (pldk__unlikely(!t.slab))
 		ret = t.domain->ops->far_rmw(t.domain->pd, t.map, t.peer, t.remote, t.dtype, kind, operand, expected,
-					     &old);
+					     t.deadline_ns, &old);
 	else if (t.dtype == PLDK_INT32)
 		old = pldk__rmw32((int32_t *)(void *)(t.slab + t.remote), kind, (int32_t)operand, (int32_t)expected);
 	else

@@ -64,6 +64,7 @@ static int begin(struct pldk__transfer *t, const char *op, bool is_get, const st
 	t->is_pipelined = false;
 	t->chunk_rows = 0;
 	t->chunk_cols = 0;
+	t->deadline_ns = pldk__unlikely(t->domain->has_far) ? pldk__far_deadline(PLDK_TIMEOUT_DEFAULT) : PLD_DEADLINE_NEVER;
 	if (pldk__unlikely(!t->elem_size)) {
 		ret = pldk__check_dtype(view->dtype, op);
 		goto err_leave;
@@ -261,13 +262,18 @@ static int finish(struct pldk__transfer *t, const char *op)
 	return 0;
 }
 
-static int check_options(struct pldk__transfer *t, const char *op, const struct pldk_rma_options *options)
+/* A program that was built when the struct was shorter gets the defaults of what it does not know. */
+static int check_options(struct pldk__transfer *t, const char *op, const struct pldk_rma_options *user)
 {
-	const unsigned char *bytes = (const unsigned char *)options;
+	const size_t shortest = offsetof(struct pldk_rma_options, timeout_ns);
+	const unsigned char *bytes = (const unsigned char *)user;
+	struct pldk_rma_options all = PLDK_RMA_OPTIONS_INIT;
+	const struct pldk_rma_options *options = &all;
 
-	if (options->size < sizeof(*options))
+	if (user->size < shortest)
 		return pldk__fail(-EINVAL, "rank %u: %s: options: size is %zu, not %zu: start from PLDK_RMA_OPTIONS_INIT",
-				  t->domain->rank, op, options->size, sizeof(*options));
+				  t->domain->rank, op, user->size, sizeof(*user));
+	memcpy(&all, user, user->size < sizeof(all) ? user->size : sizeof(all));
 	for (size_t i = sizeof(*options); i < options->size; i++)
 		if (bytes[i])
 			return pldk__fail(-E2BIG, "rank %u: %s: options: byte %zu is set, but this library knows %zu",
@@ -293,6 +299,8 @@ static int check_options(struct pldk__transfer *t, const char *op, const struct 
 	t->is_pipelined = options->pipeline;
 	t->chunk_rows = (uint64_t)options->chunk_rows;
 	t->chunk_cols = (uint64_t)options->chunk_cols;
+	if (pldk__unlikely(t->domain->has_far))
+		t->deadline_ns = pldk__far_deadline(options->timeout_ns);
 	return 0;
 }
 

@@ -199,17 +199,17 @@ int pldk__shm_verdict(struct pldk__pdomain *pd, uint32_t verdict, struct pld_led
 int pldk__far_lane_open(struct shm_pd *pd);
 void pldk__far_lane_close(struct shm_pd *pd);
 int pldk__far_lane_check(struct shm_lane *lane);
-void pldk__far_quiesce(struct shm_pd *pd);
+int pldk__far_quiesce(struct shm_pd *pd);
 void pldk__far_lane_flush(struct shm_lane *lane);
 bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank);
 int pldk__far_put(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset,
-		  const void *src, size_t len, uint32_t atomic_dtype, uint64_t *ticket);
+		  const void *src, size_t len, uint32_t atomic_dtype, uint64_t deadline_ns, uint64_t *ticket);
 int pldk__far_get(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, void *dst,
-		  size_t len, uint64_t *ticket);
+		  size_t len, uint64_t deadline_ns, uint64_t *ticket);
 int pldk__far_notify(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint32_t cell, uint32_t op,
-		     int64_t value);
+		     int64_t value, uint64_t deadline_ns);
 int pldk__far_rmw(struct pldk__pdomain *pd, const struct pldk__map *map, uint32_t rank, uint64_t offset, uint32_t dtype,
-		  enum pldk__rmw kind, int64_t operand, int64_t expected, int64_t *old);
+		  enum pldk__rmw kind, int64_t operand, int64_t expected, uint64_t deadline_ns, int64_t *old);
 int pldk__far_done(struct pldk__pdomain *pd, uint32_t rank, uint64_t ticket, uint64_t deadline_ns);
 
 /* far_start.c */

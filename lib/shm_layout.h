@@ -28,7 +28,7 @@
 #define SHM_MAGIC 0x646c726f776b6470ull /* "pdkworld" */
 #define SHM_DOMAIN_MAGIC 0x69616d6f646b6470ull /* "pdkdomai" */
 #define SHM_WINDOW_MAGIC 0x6f646e69776b6470ull /* "pdkwindo" */
-#define SHM_VERSION 2u
+#define SHM_VERSION 3u
 
 #define SHM_PAGE 4096ull
 #define SHM_FILE_BYTES (1ull << 56)
@@ -303,7 +303,6 @@ struct shm_line {
  * struct shm_far - a rank in a world with far peers; its bounce area stands behind all of these
  * @sent: number of the last message that this rank gave to the agent. A rank with messages under way are not blocked
  * @executed: number of the last message that the agent carried out; they are carried out in order
- * @old: value before the last read-modify-write
  * @refused: first message that the agent refused since the rank last read it (and set it to 0); 0 is none, and
  * @refused_errno: why (negative)
  * @is_welcome: the agent knows this rank
@@ -312,11 +311,10 @@ struct shm_far {
 	uint64_t sent;
 	uint64_t reserved1[7];
 	uint64_t executed;
-	int64_t old;
 	uint64_t refused;
 	int32_t refused_errno;
 	uint32_t is_welcome;
-	uint64_t reserved2[4];
+	uint64_t reserved2[5];
 };
 
 /* Bytes of the area that a rank's gets come back through. */

@@ -551,8 +551,11 @@ int pldk__shm_reset(struct pldk__pdomain *pd, struct pldk__map *map)
 	struct pld_cell *cells = (struct pld_cell *)(void *)slab;
 	const uint64_t n = map->bytes / PLD_CELL_SIZE;
 	uint64_t i;
+	int ret;
 
-	pldk__far_quiesce(pldk__shm_pd(pd));
+	ret = pldk__far_quiesce(pldk__shm_pd(pd));
+	if (ret)
+		return ret;
 	if (map->kind != PLD_WINDOW_SIGNAL) {
 		memset(slab, 0, map->bytes);
 		return 0;

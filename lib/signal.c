@@ -49,13 +49,13 @@ bool pldk__cell_notify(struct pld_cell *cell, uint32_t op, int64_t value, uint32
  * Return: 0, or as the provider's far_notify().
  */
 int pldk__notify_one(struct pldk_domain *domain, const struct pldk__map *map, uint32_t peer, uint32_t cell, uint32_t op,
-		     int64_t value, struct pldk__wake *wakes, uint32_t *nwakes)
+		     int64_t value, uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes)
 {
 	struct pld_cell *at = pldk__cell_at(map, peer, cell);
 	struct pldk__wake wake = { map, peer, cell };
 
 	if (pldk__unlikely(!at))
-		return domain->ops->far_notify(domain->pd, map, peer, cell, op, value);
+		return domain->ops->far_notify(domain->pd, map, peer, cell, op, value, deadline_ns);
 	if (pldk__likely(!pldk__cell_notify(at, op, value, domain->rank)))
 		return 0;
 	if (wakes)
@@ -111,7 +111,7 @@ static int check_notify(const struct pldk_window *signal, int peer, int64_t cell
 
 /* Record, notify, stamp: the stamp comes after the store, when the peer is already on its way. */
 static int notify(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t site, const struct pldk_post *post,
-		  struct pldk__wake *wakes, uint32_t *nwakes)
+		  uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes)
 {
 	uint32_t event = post->op == PLDK_NOTIFY_SET ? PLDK_EV_NOTIFY_SET : PLDK_EV_NOTIFY_ADD;
 	uint32_t flags = (uint32_t)post->peer == domain->rank ? PLDK_EVENT_SELF : 0;
@@ -121,7 +121,7 @@ static int notify(struct pldk_domain *domain, struct pldk__thread *thread, uint3
 	rec = pldk__record(thread, event, flags, site, post->peer, (int)post->signal->id, (uint64_t)post->cell,
 			   post->value);
 	ret = pldk__notify_one(domain, post->signal->map, (uint32_t)post->peer, (uint32_t)post->cell,
-			       (uint32_t)post->op, post->value, wakes, nwakes);
+			       (uint32_t)post->op, post->value, deadline_ns, wakes, nwakes);
 	pldk__store_relaxed(&rec->tsc, pldk__tsc());
 	if (pldk__unlikely(ret))
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
@@ -135,6 +135,7 @@ int pldk_notify_at(struct pldk_site *site, struct pldk_window *signal, int peer,
 		   int64_t value)
 {
 	struct pldk_post post = { .signal = signal, .peer = peer, .op = (int)op, .cell = cell, .value = value };
+	uint64_t deadline_ns = PLD_DEADLINE_NEVER;
 	struct pldk__thread *thread;
 	struct pldk_domain *domain;
 	int ret;
@@ -147,10 +148,12 @@ int pldk_notify_at(struct pldk_site *site, struct pldk_window *signal, int peer,
 	if (pldk__unlikely(ret))
 		return ret;
 	ret = pldk__check_poison(domain, "notify");
-	if (!ret && pldk__unlikely(domain->has_far))
-		ret = pldk__far_settle(domain, peer);
+	if (!ret && pldk__unlikely(domain->has_far)) {
+		deadline_ns = pldk__far_deadline(PLDK_TIMEOUT_DEFAULT);
+		ret = pldk__far_settle(domain, peer, deadline_ns);
+	}
 	if (!ret)
-		ret = notify(domain, thread, pldk__site_id(site), &post, NULL, NULL);
+		ret = notify(domain, thread, pldk__site_id(site), &post, deadline_ns, NULL, NULL);
 	pldk__leave(thread);
 	return ret;
 }
@@ -189,17 +192,22 @@ static int check_posts(const struct pldk_post *posts, size_t n, const char *name
 static int notify_vector(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t site,
 			 const struct pldk_post *posts, size_t n, struct pldk__wake *wakes, uint32_t *nwakes)
 {
+	uint64_t deadline_ns = PLD_DEADLINE_NEVER;
 	size_t i;
 	int ret = 0;
 
-	if (domain->has_far && n)
-		ret = pldk__far_settle(domain, -1);
+	if (domain->has_far && n) {
+		deadline_ns = pldk__far_deadline(PLDK_TIMEOUT_DEFAULT);
+		ret = pldk__far_settle(domain, -1, deadline_ns);
+	}
 	for (i = 0; i < n && !ret; i++) {
 		if (*nwakes == WAKES) {
 			domain->ops->wake(domain->pd, wakes, *nwakes);
 			*nwakes = 0;
 		}
-		ret = notify(domain, thread, site, &posts[i], wakes, nwakes);
+		ret = notify(domain, thread, site, &posts[i], deadline_ns, wakes, nwakes);
+		if (pldk__unlikely(ret == -ETIMEDOUT))
+			pldk__fail_prefix(ret, "entry %zu, those before it are notified: ", i);
 	}
 	return ret;
 }

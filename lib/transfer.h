@@ -20,6 +20,7 @@
  * @remote: first byte in the slab
  * @bytes: to move in all
  * @chunk_rows, @chunk_cols: piece size in rows and elements, 0 for no limit
+ * @deadline_ns: for what waits for a far peer's carrier
  * @window: its id
  * @peer: whose slab
  * @dtype, @elem_size: of both sides
@@ -40,6 +41,7 @@ struct pldk__transfer {
 	uint64_t bytes;
 	uint64_t chunk_rows;
 	uint64_t chunk_cols;
+	uint64_t deadline_ns;
 	uint32_t window;
 	uint32_t peer;
 	uint32_t dtype;
@@ -135,6 +137,7 @@ void pldk__lane_sent(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket);
 int pldk__lane_drain(struct pldk__lanes *lanes, uint32_t rank, uint64_t deadline_ns);
 /* Wait for one ticket. */
 int pldk__lane_done(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, uint64_t deadline_ns);
+int pldk__lane_done_or_forget(struct pldk__lanes *lanes, uint32_t rank, uint64_t ticket, uint64_t deadline_ns);
 /* The domain closes. */
 void pldk__lanes_free(struct pldk_domain *domain);
 

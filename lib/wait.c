@@ -65,6 +65,16 @@ int pldk_set_timeout(int64_t timeout_ns)
 }
 
 /**
+ * pldk__far_deadline() - absolute deadline for what waits for a far peer's carrier; see internal.h
+ */
+uint64_t pldk__far_deadline(int64_t timeout_ns)
+{
+	const uint64_t deadline_ns = pldk__deadline(timeout_ns ? timeout_ns : PLDK_TIMEOUT_DEFAULT);
+
+	return deadline_ns == PLD_DEADLINE_POLL ? PLD_DEADLINE_NEVER : deadline_ns;
+}
+
+/**
  * pldk__deadline() - absolute deadline of a public timeout
  */
 uint64_t pldk__deadline(int64_t timeout_ns)

@@ -35,6 +35,8 @@ struct pldk_region {
  * @chunk_rows: rows moved at a time (all dimensions but the last are rows); 0 is all, too large is all
  * @chunk_cols: elements of the last dimension moved at a time; 0 is all
  * @pipeline: overlap the next load with the store before; needs both chunk sizes
+ * @timeout_ns: how long the call may wait for a far peer, or PLDK_FOREVER. 0 is PLDK_TIMEOUT_DEFAULT: there is no
+ *              trying a transfer. A near peer is never waited for
  */
 struct pldk_rma_options {
 	size_t size;
@@ -42,9 +44,10 @@ struct pldk_rma_options {
 	int pipeline;
 	int64_t chunk_rows;
 	int64_t chunk_cols;
+	int64_t timeout_ns;
 };
 
-#define PLDK_RMA_OPTIONS_INIT { sizeof(struct pldk_rma_options), PLDK_ATOMIC_NONE, 0, 0, 0 }
+#define PLDK_RMA_OPTIONS_INIT { sizeof(struct pldk_rma_options), PLDK_ATOMIC_NONE, 0, 0, 0, PLDK_TIMEOUT_DEFAULT }
 
 /**
  * pldk_put() - write own elements into a peer's slab
@@ -56,7 +59,8 @@ struct pldk_rma_options {
  *
  * Return: 0; -EINVAL (peer, shape, offsets: which dimension, offset, extent, limit; chunk sizes), -EDOM (dtypes
  * differ, or not a tensor), -EOPNOTSUPP (atomic on a dtype or with a far peer that cannot), -ESTALE, -EPERM
- * (owner-writes window), -EOWNERDEAD (a far peer's carrier died), -ECANCELED, -EOVERFLOW.
+ * (owner-writes window), -EOWNERDEAD (a far peer's carrier died), -ETIMEDOUT (what carries to far peers did not move in
+ * time: a part of the bytes may have landed, and own memory is free), -ECANCELED, -EOVERFLOW.
  */
 int pldk_put(const struct pldk_dtensor *dst, int peer, const struct pldk_tensor *src, const struct pldk_region *region,
 	     const struct pldk_rma_options *options);
@@ -194,8 +198,9 @@ int pldk_fence_at(struct pldk_site *site, struct pldk_domain *domain, int peer);
  * @index: coordinates, one a dimension
  * @out_old: value before
  *
- * Atomic against each other and against atomic adds of the same dtype. They order nothing.
- * Return: 0, -EINVAL, -EDOM (dtype), -ESTALE, -EPERM.
+ * Atomic against each other and against atomic adds of the same dtype. They order nothing. With a far peer they wait as
+ * long as PLDK_TIMEOUT_DEFAULT; after -ETIMEDOUT it may still be carried out, unless the sentence says that it was not
+ * sent. Return: 0, -EINVAL, -EDOM (dtype), -ESTALE, -EPERM, -ETIMEDOUT, -EOWNERDEAD (both far).
  */
 int pldk_fetch_add(const struct pldk_dtensor *view, int peer, const int64_t *index, int64_t value, int64_t *out_old);
 int pldk_fetch_add_at(struct pldk_site *site, const struct pldk_dtensor *view, int peer, const int64_t *index,
