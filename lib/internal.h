@@ -414,7 +414,7 @@ struct pldk_domain {
 	struct pldk__rec *coll_rec; /* record of its entry, to be stamped after it has announced itself */
 	uint64_t seq;		   /* rendezvous announced so far */
 	bool is_pending;	   /* number seq was announced but not completed */
-	uint32_t ntold;		   /* peers that were notified of it; fewer than all: a far one's carrier did not move */
+	uint32_t ntold;		   /* peers that were notified of it; fewer than all: a far one's carrier is late */
 	struct pldk__call pending; /* what it is */
 	uint64_t next_id;	   /* where the search for a free window id begins, see propose_id() */
 	struct pldk__pred *epoch_preds[2]; /* nranks - 1 each: even and odd numbers */

@@ -212,7 +212,7 @@ void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
 }
 
 /*
- * Tell the peers that have not been told of what is pending. -ETIMEDOUT: what carries to a far one did not move in time;
+ * Tell the peers that have not been told of what is pending. -ETIMEDOUT: a far one's carrier did not move in time;
  * whoever goes on with this call, or completes it, goes on telling. How else it failed is found out by waiting.
  */
 static int tell(struct pldk_domain *domain, uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes)

@@ -24,8 +24,8 @@ static int move_row(const struct pldk__transfer *t, uint64_t remote, char *local
 
 	if (pldk__unlikely(!t->slab)) {
 		if (t->is_get)
-			return t->domain->ops->far_get(t->domain->pd, t->map, t->peer, remote, local, len, t->deadline_ns,
-							ticket);
+			return t->domain->ops->far_get(t->domain->pd, t->map, t->peer, remote, local, len,
+						       t->deadline_ns, ticket);
 		return t->domain->ops->far_put(t->domain->pd, t->map, t->peer, remote, local, len,
 					       t->is_atomic ? t->dtype : 0, t->deadline_ns, ticket);
 	}

@@ -64,7 +64,9 @@ static int begin(struct pldk__transfer *t, const char *op, bool is_get, const st
 	t->is_pipelined = false;
 	t->chunk_rows = 0;
 	t->chunk_cols = 0;
-	t->deadline_ns = pldk__unlikely(t->domain->has_far) ? pldk__far_deadline(PLDK_TIMEOUT_DEFAULT) : PLD_DEADLINE_NEVER;
+	t->deadline_ns = PLD_DEADLINE_NEVER;
+	if (pldk__unlikely(t->domain->has_far))
+		t->deadline_ns = pldk__far_deadline(PLDK_TIMEOUT_DEFAULT);
 	if (pldk__unlikely(!t->elem_size)) {
 		ret = pldk__check_dtype(view->dtype, op);
 		goto err_leave;

@@ -223,7 +223,7 @@ static int limit_check(struct shm_pd *pd, uint64_t bytes)
 	struct pldk_limits limits;
 	const char *knob;
 
-	/* A small window is not worth reading the files for. Many are: a full cgroup does not refuse memory, it kills. */
+	/* One small window is not worth reading the files for. Many are: a full cgroup does not refuse, it kills. */
 	if (pldk__add_relaxed(&unchecked, bytes) <= UINT64_C(1) << 20)
 		return 0;
 	pldk__store_relaxed(&unchecked, 0);

@@ -149,7 +149,7 @@ RANK(stop_the_agent)
 		EXPECT_RET(-ETIMEDOUT, pldk_remote_store(&own, &view, 1, SHAPE(0, 0), PLDK_ATOMIC_NONE));
 		EXPECT_RET(-ETIMEDOUT, pldk_put_notify(&view, 1, &own, NULL, &options,
 						       &(struct pldk_signal_to){ signal, 0, 1, PLDK_NOTIFY_ADD }));
-		EXPECT_RET(-ETIMEDOUT, pldk_notify(signal, 0, 0, PLDK_NOTIFY_ADD, 1)); /* what was put to 1 comes first */
+		EXPECT_RET(-ETIMEDOUT, pldk_notify(signal, 0, 0, PLDK_NOTIFY_ADD, 1)); /* the put comes first */
 		EXPECT_RET(-ETIMEDOUT, pldk_flush(world, 1, PLDK_MS(50)));
 		EXPECT_RET(-ETIMEDOUT, pldk_barrier(world, PLDK_MS(50)));
 		EXPECT_RET(-EAGAIN, pldk_barrier(world, PLDK_TRY));
