@@ -204,7 +204,8 @@ static int carry_out(const struct lane *lane, const struct far_msg *msg, const c
 		if (msg->what == PLDK_INT64)
 			old = pldk__rmw64((int64_t *)(void *)at, msg->kind, msg->value, msg->expected);
 		else if (msg->what == PLDK_INT32)
-			old = pldk__rmw32((int32_t *)(void *)at, msg->kind, (int32_t)msg->value, (int32_t)msg->expected);
+			old = pldk__rmw32((int32_t *)(void *)at, msg->kind, (int32_t)msg->value,
+					  (int32_t)msg->expected);
 		else
 			return -EINVAL;
 		memcpy(bounce, &old, sizeof(old));

@@ -195,7 +195,7 @@ static void gets_forget(struct shm_lane *lane, uint64_t first)
 			lane->gets[(lane->head + i) % GETS].dst = NULL;
 }
 
-/* First message of the get that a ticket belongs to; 0 if it has landed, and with it all that came before. Lock held. */
+/* First message of the get that a ticket belongs to; 0 if it has landed, and all before it with it. Lock held. */
 static uint64_t gets_first(const struct shm_lane *lane, uint64_t ticket)
 {
 	uint32_t i;
@@ -580,8 +580,8 @@ bool pldk__far_lane_is_busy(const struct shm_world *world, uint32_t world_rank)
 }
 
 /*
- * Connect and say hello, and wait until that was heard. -EAGAIN without a sentence: the agent, which is there, threw this
- * rank out before it had its hello. It does that after some seconds, and a rank may have been stopped so long.
+ * Connect and say hello, and wait until that was heard. -EAGAIN without a sentence: the agent, which is there, threw
+ * this rank out before it had its hello. It does that after some seconds, and a rank may have been stopped so long.
  */
 static int greet(struct shm_lane *lane)
 {
