@@ -12,11 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct pldk__env current = {
+/* Never changed and never freed once they are published: pldk__env() takes no lock. One for each change at a join. */
+struct snapshot {
+	struct pldk__env env;
+	const struct snapshot *older;
+};
+
+static const struct snapshot defaults = {
+	.env = {
 #define PLDK_ENV(field, name, type, def, help) .field = def,
 #include "env.def"
 #undef PLDK_ENV
+	},
 };
+
+static const struct snapshot *newest = &defaults;
 
 static int parse_int64(const char *text, int64_t *out)
 {
@@ -160,16 +170,24 @@ int pldk__env_read(struct pldk__env *env)
  * Context: at a join; the registry lock serialises joins. Strings that others look at meanwhile stay in the
  * environment, which a program does not change while other threads run.
  *
- * Return: as pldk__env_read().
+ * Return: as pldk__env_read(), or -ENOMEM.
  */
 int pldk__env_refresh(void)
 {
-	struct pldk__env env;
-	int ret = pldk__env_read(&env);
+	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	int ret;
 
+	if (!snapshot)
+		return pldk__fail(-ENOMEM, "no memory for the environment options");
+	ret = pldk__env_read(&snapshot->env);
 	pldk__registry_lock();
-	current = env;
+	if (memcmp(&newest->env, &snapshot->env, sizeof(snapshot->env))) {
+		snapshot->older = newest;
+		pldk__store_release(&newest, snapshot);
+		snapshot = NULL;
+	}
 	pldk__registry_unlock();
+	free(snapshot);
 	return ret;
 }
 
@@ -178,5 +196,5 @@ int pldk__env_refresh(void)
  */
 const struct pldk__env *pldk__env(void)
 {
-	return &current;
+	return &pldk__load_acquire(&newest)->env;
 }

@@ -77,6 +77,9 @@ const struct pldk__env *pldk__env(void);
 /* As pldk__fail() with a text that needs no formatting: for errors that are polled for. */
 int pldk__fail_text(int err, const char *text);
 /* Put "rank 2: window_create: " style context in front of the thread's sentence. Keeps err. */
+/* options.c */
+int pldk__options_take(void *out, size_t known, size_t shortest, const void *user);
+
 int pldk__fail_prefix(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Failures of this thread are expected for a while (a probe): do not log them. */
 void pldk__fail_quiet(bool quiet);

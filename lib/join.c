@@ -106,8 +106,9 @@ static int create_world(const struct pldk_provider_ops *ops, int nranks, const s
  */
 int pldk_world_create(int nranks, const struct pldk_world_options *options, int *out_fd)
 {
+	struct pldk_world_options all = PLDK_WORLD_OPTIONS_INIT;
 	const struct pldk_provider_ops *ops;
-	int far = options ? options->far : -1;
+	int far;
 	int ret;
 	int fd;
 
@@ -118,19 +119,20 @@ int pldk_world_create(int nranks, const struct pldk_world_options *options, int 
 		return pldk__fail(-EINVAL, "world_create: out_fd is NULL");
 	if (nranks < 1 || nranks > PLDK_MAX_RANKS)
 		return pldk__fail(-EINVAL, "world_create: %d ranks: allowed are 1 to %d", nranks, PLDK_MAX_RANKS);
-	if (options && options->size != sizeof(*options))
-		return pldk__fail(-EINVAL, "world_create: options have size %zu, wanted is %zu: start from PLDK_WORLD_OPTIONS_INIT",
-				  options->size, sizeof(*options));
+	ret = options ? pldk__options_take(&all, sizeof(all), sizeof(all), options) : 0;
+	if (ret)
+		return pldk__fail_prefix(ret, "world_create: ");
+	far = all.far;
 	if (far < -1 || far > 1)
 		return pldk__fail(-EINVAL, "world_create: far is %d: allowed are 0, 1 and -1", far);
-	ret = pldk__provider_choose(options ? options->provider : NULL, &ops);
+	ret = pldk__provider_choose(all.provider, &ops);
 	if (ret)
 		return ret;
 	if (far == 1 && !ops->far_put)
 		return pldk__fail(-EOPNOTSUPP, "world_create: provider %s has no far ranks; shm has", ops->name);
 	if (far == -1)
 		far = pldk__env()->shm_far && ops->far_put;
-	ret = create_world(ops, nranks, options, far, &fd);
+	ret = create_world(ops, nranks, &all, far, &fd);
 	if (!ret)
 		*out_fd = fd;
 	return ret;

@@ -264,22 +264,14 @@ static int finish(struct pldk__transfer *t, const char *op)
 	return 0;
 }
 
-/* A program that was built when the struct was shorter gets the defaults of what it does not know. */
 static int check_options(struct pldk__transfer *t, const char *op, const struct pldk_rma_options *user)
 {
-	const size_t shortest = offsetof(struct pldk_rma_options, timeout_ns);
-	const unsigned char *bytes = (const unsigned char *)user;
 	struct pldk_rma_options all = PLDK_RMA_OPTIONS_INIT;
 	const struct pldk_rma_options *options = &all;
+	int ret = pldk__options_take(&all, sizeof(all), sizeof(all), user);
 
-	if (user->size < shortest)
-		return pldk__fail(-EINVAL, "rank %u: %s: options: size is %zu, not %zu: start from PLDK_RMA_OPTIONS_INIT",
-				  t->domain->rank, op, user->size, sizeof(*user));
-	memcpy(&all, user, user->size < sizeof(all) ? user->size : sizeof(all));
-	for (size_t i = sizeof(*options); i < options->size; i++)
-		if (bytes[i])
-			return pldk__fail(-E2BIG, "rank %u: %s: options: byte %zu is set, but this library knows %zu",
-					  t->domain->rank, op, i, sizeof(*options));
+	if (ret)
+		return pldk__fail_prefix(ret, "rank %u: %s: ", t->domain->rank, op);
 	if (options->atomic != PLDK_ATOMIC_NONE && options->atomic != PLDK_ATOMIC_ADD)
 		return pldk__fail(-EINVAL, "rank %u: %s: options: atomic is %d: PLDK_ATOMIC_NONE or PLDK_ATOMIC_ADD",
 				  t->domain->rank, op, options->atomic);

@@ -140,18 +140,21 @@ static uint32_t kernel_flags(uint32_t flags)
 }
 
 /* Options into the wish; the timeout also when the rest is wrong, because the others must hear of the failure. */
-static int take_options(struct wish *wish, const struct pldk_window_options *options)
+static int take_options(struct wish *wish, const struct pldk_window_options *user)
 {
 	const uint32_t valid =
 		PLDK_WINDOW_OWNER_WRITES | PLDK_WINDOW_HUGE | PLDK_WINDOW_INTERLEAVE | PLDK_WINDOW_HUGE_ONLY;
+	struct pldk_window_options all = PLDK_WINDOW_OPTIONS_INIT;
+	const struct pldk_window_options *options = &all;
+	int ret;
 
 	wish->id = -1;
 	wish->timeout_ns = PLDK_TIMEOUT_DEFAULT;
-	if (!options)
+	if (!user)
 		return 0;
-	if (options->size != sizeof(*options))
-		return pldk__fail(-EINVAL, "rank %u: %s: options have size %zu, wanted is %zu: start from PLDK_WINDOW_OPTIONS_INIT",
-				  wish->domain->rank, wish->op, options->size, sizeof(*options));
+	ret = pldk__options_take(&all, sizeof(all), sizeof(all), user);
+	if (ret)
+		return pldk__fail_prefix(ret, "rank %u: %s: ", wish->domain->rank, wish->op);
 	wish->id = options->id;
 	wish->timeout_ns = options->timeout_ns;
 	wish->name = options->name;
@@ -165,6 +168,11 @@ static int take_options(struct wish *wish, const struct pldk_window_options *opt
 	if (options->name && strnlen(options->name, PLDK__NAME_MAX) >= PLDK__NAME_MAX)
 		return pldk__fail(-EINVAL, "rank %u: %s: the name has more than %u bytes", wish->domain->rank, wish->op,
 				  PLDK__NAME_MAX - 1);
+	for (const char *at = options->name; at && *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return pldk__fail(-EINVAL, "rank %u: %s: the name has the control character %#04x at byte %td", wish->domain->rank,
+					  wish->op, (unsigned int)*at, at - options->name);
+	}
 	return 0;
 }
 

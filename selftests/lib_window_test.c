@@ -7,6 +7,43 @@
 
 #include <sys/resource.h>
 
+/* A program built with a newer library's headers: a longer struct. */
+RANK(pass_options_of_any_size)
+{
+	struct {
+		struct pldk_window_options options;
+		char more[64];
+	} newer = { .options = PLDK_WINDOW_OPTIONS_INIT };
+	struct pldk_window_options options = PLDK_WINDOW_OPTIONS_INIT;
+	static const size_t sizes[] = { 0, sizeof(options) - 1, SIZE_MAX };
+	struct pldk_window *window = PT_POISON_PTR;
+
+	newer.options.size = sizeof(newer);
+	newer.more[63] = 1;
+	EXPECT_RET(-E2BIG, pldk_window_create(world, 64, &newer.options, &window));
+	EXPECT_SAYS("options", "rank", "older than the program");
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		options.size = sizes[i];
+		EXPECT_RET(-EINVAL, pldk_window_create(world, 64, &options, &window));
+		EXPECT_SAYS("options", "OPTIONS_INIT");
+	}
+	options.size = sizeof(options);
+	options.name = "two\nlines";
+	EXPECT_RET(-EINVAL, pldk_window_create(world, 64, &options, &window));
+	EXPECT_SAYS("name", "0x0a", "byte 3");
+	EXPECT_EQ(PT_POISON_PTR, window);
+	newer.more[63] = 0;
+	ASSERT_OK(pldk_window_create(world, 64, &newer.options, &window));
+	ASSERT_OK(pldk_window_destroy(window));
+	(void)rank;
+	(void)size;
+}
+
+TEST(options_of_a_newer_program_are_taken_if_they_ask_for_nothing_new)
+{
+	run_ranks(2, pass_options_of_any_size, NULL);
+}
+
 static struct pldk_window_options with_id(int id)
 {
 	struct pldk_window_options options = PLDK_WINDOW_OPTIONS_INIT;

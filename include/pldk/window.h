@@ -24,7 +24,7 @@ extern "C" {
  * @size: sizeof(struct pldk_window_options); set by PLDK_WINDOW_OPTIONS_INIT
  * @id: 0..65534, or -1 for the next free one; equal on all ranks
  * @flags: PLDK_WINDOW_*
- * @name: for reports, at most 31 bytes; copied
+ * @name: for reports, at most 31 bytes, no control characters; copied
  * @timeout_ns: for the others to arrive
  */
 struct pldk_window_options {
