@@ -216,6 +216,7 @@ CHILD(ask_in_a_group)
 	const struct group *group = arg;
 	struct pldk_window *window = PT_POISON_PTR;
 	struct pldk_domain *world = NULL;
+	const size_t over = pt_is_dev() ? 8 << 20 : 2 << 20;
 	struct pldk_limits limits;
 	int fd = -1;
 
@@ -227,10 +228,10 @@ CHILD(ask_in_a_group)
 	EXPECT_LT(limits.left_bytes, 64 << 20);
 	ASSERT_GT(limits.left_bytes, 32 << 20);
 	/*
-	 * What else the process has changes by some pages meanwhile. The tenth that pldk_limits() keeps free is kept by the
-	 * library on shm; the module may fill the group to the brim, because the kernel refuses it more and kills nobody.
+	 * What else the process has changes by some pages meanwhile. The tenth that pldk_limits() keeps free is kept by
+	 * the library on shm; the module may fill the group to the brim: the kernel refuses it more and kills nobody.
 	 */
-	EXPECT_RET(-ENOMEM, pldk_window_create(world, limits.left_bytes + (pt_is_dev() ? 8 << 20 : 2 << 20), NULL, &window));
+	EXPECT_RET(-ENOMEM, pldk_window_create(world, limits.left_bytes + over, NULL, &window));
 	EXPECT_EQ(PT_POISON_PTR, window);
 	ASSERT_OK(pldk_window_create(world, limits.left_bytes - (2 << 20), NULL, &window));
 	memset(pldk_window_base(window), 1, limits.left_bytes - (2 << 20));
