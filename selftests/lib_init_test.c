@@ -8,7 +8,10 @@
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/pld.h>
 #include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -818,6 +821,43 @@ TEST(two_thousand_worlds_leave_no_file_no_descriptor_no_mapping)
 	for (size_t i = 0; i < (is_private ? ARRAY_SIZE(places) : 1); i++) {
 		EXPECT_EQ(before[i], pt_entries(places[i])) TH_LOG("%s", places[i]);
 	}
+}
+
+/* The module of an older release, as far as it says. */
+static bool is_old_module;
+
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	void *arg;
+	int ret;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = (int)syscall(SYS_ioctl, fd, cmd, arg);
+	if (is_old_module && !ret && cmd == PLD_IOC_GET_INFO)
+		((struct pld_info *)arg)->out_abi_level = PLD_ABI_LEVEL - 1;
+	return ret;
+}
+
+/* I7: a new library, and after the upgrade the old module is still loaded */
+TEST(a_module_that_is_too_old_is_told_with_both_levels)
+{
+	char wants[32], has[32];
+	int fd = -77;
+
+	if (!pt_is_dev())
+		SKIP(return, "shm: there is no module");
+	is_old_module = true;
+	EXPECT_RET(-EOPNOTSUPP, pldk_world_create(1, NULL, &fd));
+	snprintf(wants, sizeof(wants), "ABI %u or newer", PLD_ABI_LEVEL);
+	snprintf(has, sizeof(has), "loaded is %u", PLD_ABI_LEVEL - 1);
+	EXPECT_SAYS(wants, has, "rmmod pld && modprobe pld", "PLDK_PROVIDER=shm");
+	EXPECT_EQ(-77, fd);
+	is_old_module = false;
+	ASSERT_OK(pldk_world_create(1, NULL, &fd));
+	close(fd);
 }
 
 TEST(join_and_finalize_in_one_process_leak_nothing)

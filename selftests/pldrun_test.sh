@@ -13,6 +13,7 @@ longest=$limit
 needs "$tool" "$helper"
 
 # Usage errors: 125, one line, nothing started.
+# K8: a launcher that takes all there is when it is not told how many.
 is "needs -n" usage_error true
 is "and says so" says "-n is required"
 is "refuses 0 ranks" usage_error -n 0 true

@@ -55,6 +55,17 @@ uses() {
 	[ "$(grep -c "sum 3 of 2, $(pkg-config --modversion libpldk)" "$root/out")" = 2 ] || { cat "$root/out"; return 1; }
 }
 
+# I3: "could not find kernel sources" although they are there. Every path that was looked at, and what to install.
+names_headers() {
+	local out
+	out=$(make --no-print-directory modules KDIR="$root/none" 2>&1) && return 1
+	grep -q "looked at KDIR=$root/none; install linux-headers-.* or kernel-devel-.*, or give KDIR=" <<<"$out" || { echo "$out"; return 1; }
+	out=$(env -u KDIR make --no-print-directory modules KVER=0.0-none 2>&1) && return 1
+	for path in /lib/modules/ /usr/src/linux-headers- /usr/src/kernels/; do
+		grep -q "looked at .*${path}0.0-none" <<<"$out" || { echo "$path: $out"; return 1; }
+	done
+}
+
 shared() {
 	local name=$1 libs
 	libs=$(pkg-config --libs libpldk) || return 1
@@ -106,6 +117,7 @@ destdir() {
 	[ -z "$(files "$root/dest")" ] || { echo "left: $(files "$root/dest")"; return 1; }
 }
 
+tap_try "make modules without headers says where it looked and what to install" names_headers
 tap_try "make install fills an empty prefix" "${make[@]}" install
 tap_try "a C program, shared" shared c-shared "gcc -std=c11" two.c
 tap_try "a C program, static" static c-static "gcc -std=c11" two.c
