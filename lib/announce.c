@@ -31,7 +31,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEEP_RANKS 8u /* up to so many ranks a pair has 2 PLDK__LOOK cells */
+#define LOOKS 256u		/* about a microsecond */
+#define LOOKS_PER_PAUSE 8u
+#define DEEP_RANKS 8u		/* up to so many ranks a pair has 2 PLDK__LOOK cells */
 
 /**
  * pldk__rendezvous_open() - make the cells and ledgers of a domain that was just joined
@@ -242,6 +244,32 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 	if (domain->met < number)
 		domain->met = number;
 	return pldk__unlikely(domain->heard_differs || pldk__call_is_full(call)) ? judge(domain, call, number) : 0;
+}
+
+/**
+ * pldk__arrive_look() - look at the first missing cell for a moment, before the machinery of a wait
+ * @wait: from pldk__arrived()
+ *
+ * Most numbers of ranks that have a CPU each arrive while the line is still on its way, a few hundred ns. The wait
+ * proper (judging deaths, the clock, states for those who look from outside) begins after that.
+ *
+ * Return: true if it came: ask pldk__arrived() again.
+ */
+bool pldk__arrive_look(struct pldk_domain *domain, const struct pldk__wait *wait)
+{
+	const struct pldk__pred *pred = &wait->preds[0];
+	const struct pld_cell *cell = pldk__cell_at(pred->map, domain->rank, pred->cell);
+	uint32_t turn;
+
+	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns))
+		return false;
+	for (turn = 0; turn < LOOKS; turn++) {
+		if (pldk__load_relaxed(&cell->value) >= pred->expected)
+			return true;
+		if (turn % LOOKS_PER_PAUSE == LOOKS_PER_PAUSE - 1)
+			pldk__pause();
+	}
+	return false;
 }
 
 /**

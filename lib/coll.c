@@ -131,6 +131,7 @@ static void begin(struct pldk__coll *coll, const struct pldk__coll_args *args, u
 	coll->given = 0;
 	coll->taken = 0;
 	coll->chunks = 1;
+	coll->is_inline = false;
 	if (pldk__unlikely(err))
 		return;
 	pldk__coll_choose(coll);
@@ -158,6 +159,8 @@ static int drive(struct pldk__coll *coll)
 		coll->is_open = ret == PLDK__AGAIN;
 		if (!coll->is_open)
 			break;
+		if (pldk__arrive_look(domain, &coll->wait))
+			continue;
 		/* The clock is read only when there is something to wait for: most calls end without. */
 		if (!coll->deadline_ns)
 			coll->deadline_ns = pldk__deadline(coll->timeout_ns);

@@ -756,6 +756,8 @@ void pldk__wake_all(struct pldk_domain *domain);
  */
 int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number,
 		  struct pldk__wait *wait);
+/* Spin a moment for the first of it. True: ask again. */
+bool pldk__arrive_look(struct pldk_domain *domain, const struct pldk__wait *wait);
 /* Wait for what pldk__arrived() lacked. Return: as pldk__wait_for() */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
 		      uint64_t deadline_ns, struct pldk__wait *wait);
