@@ -174,30 +174,6 @@ static uint32_t peer_at(const struct pldk_domain *domain, uint32_t i)
 	return domain->rank > i ? domain->rank - 1 - i : domain->rank + domain->nranks - 1 - i;
 }
 
-/* What is missing, as predicates. */
-static void want(struct pldk_domain *domain, uint64_t number, struct pldk__wait *wait)
-{
-	int64_t expected = (int64_t)(number << PLDK__DIGEST_BITS);
-	uint32_t i;
-
-	wait->preds = domain->epoch_preds;
-	wait->npreds = 0;
-	wait->flags = PLD_WAIT_F_EXACT;
-	for (i = domain->heard; i < domain->nranks - 1; i++) {
-		struct pldk__pred *pred = &wait->preds[wait->npreds];
-
-		pred->from = peer_at(domain, i);
-		pred->seen = pldk__load_relaxed(&pldk__epoch_cell(domain, domain->rank, number, pred->from)->value);
-		if (pred->seen >= expected && wait->npreds)
-			continue;
-		pred->map = domain->epochs;
-		pred->cell = (uint32_t)(number % domain->depth) * domain->nranks + pred->from;
-		pred->cmp = PLD_CMP_GE;
-		pred->expected = expected;
-		wait->npreds++;
-	}
-}
-
 /* Everybody has announced the number, and somebody may have said something else. */
 static int judge(struct pldk_domain *domain, const struct pldk__call *call, uint64_t number)
 {
@@ -216,8 +192,7 @@ static int judge(struct pldk_domain *domain, const struct pldk__call *call, uint
  *
  * It remembers how far it got, so that P cells that trickle in are looked at P times in all.
  */
-int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number,
-		  struct pldk__wait *wait)
+int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number)
 {
 	int64_t expected = (int64_t)(number << PLDK__DIGEST_BITS);
 	int64_t mine = expected | (call->err ? 0 : pldk__digest_at(digest, call->phase));
@@ -234,10 +209,8 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 			&pldk__epoch_cell(domain, domain->rank, number, peer_at(domain, domain->heard))->value);
 		if (pldk__likely(value == mine))
 			continue;
-		if (value < expected) {
-			want(domain, number, wait);
+		if (value < expected)
 			return PLDK__AGAIN;
-		}
 		domain->heard_differs = true;
 	}
 	pldk__wake_all(domain);
@@ -248,25 +221,25 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 
 /**
  * pldk__arrive_look() - look at the first missing cell for a moment, before the machinery of a wait
- * @wait: from pldk__arrived()
  *
  * Most numbers of ranks that have a CPU each arrive while the line is still on its way, a few hundred ns. The wait
  * proper (judging deaths, the clock, states for those who look from outside) begins after that.
  *
  * Return: true if it came: ask pldk__arrived() again.
  */
-bool pldk__arrive_look(struct pldk_domain *domain, const struct pldk__wait *wait)
+bool pldk__arrive_look(struct pldk_domain *domain)
 {
-	const struct pldk__pred *pred = &wait->preds[0];
-	const struct pld_cell *cell = pldk__cell_at(pred->map, domain->rank, pred->cell);
+	const struct pld_cell *cell =
+		pldk__epoch_cell(domain, domain->rank, domain->heard_of, peer_at(domain, domain->heard));
+	int64_t expected = (int64_t)(domain->heard_of << PLDK__DIGEST_BITS);
 	uint32_t turn;
 
 	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns))
 		return false;
-	for (turn = 0; turn < LOOKS; turn++) {
-		if (pldk__load_relaxed(&cell->value) >= pred->expected)
+	for (turn = 1; turn <= LOOKS; turn++) {
+		if (pldk__load_relaxed(&cell->value) >= expected)
 			return true;
-		if (turn % LOOKS_PER_PAUSE == LOOKS_PER_PAUSE - 1)
+		if (turn % LOOKS_PER_PAUSE == 0)
 			pldk__pause();
 	}
 	return false;
@@ -276,14 +249,29 @@ bool pldk__arrive_look(struct pldk_domain *domain, const struct pldk__wait *wait
  * pldk__arrive_wait() - wait for what pldk__arrived() lacked; see internal.h
  */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
-		      uint64_t deadline_ns, struct pldk__wait *wait)
+		      uint64_t deadline_ns)
 {
+	uint64_t number = domain->heard_of;
 	uint32_t nwakes = domain->nwakes;
+	struct pldk__wait wait = {
+		.preds = domain->epoch_preds,
+		.flags = PLD_WAIT_F_EXACT,
+		.deadline_ns = deadline_ns,
+		.site = call->site,
+	};
+	uint32_t i;
 
-	wait->deadline_ns = deadline_ns;
-	wait->site = call->site;
+	for (i = domain->heard; i < domain->nranks - 1; i++) {
+		struct pldk__pred *pred = &wait.preds[wait.npreds++];
+
+		pred->from = peer_at(domain, i);
+		pred->map = domain->epochs;
+		pred->cell = (uint32_t)(number % domain->depth) * domain->nranks + pred->from;
+		pred->cmp = PLD_CMP_GE;
+		pred->expected = (int64_t)(number << PLDK__DIGEST_BITS);
+	}
 	domain->nwakes = 0;
-	return pldk__wait_for(domain, thread, wait, domain->wakes, nwakes, pldk_event_name(call->op));
+	return pldk__wait_for(domain, thread, &wait, domain->wakes, nwakes, pldk_event_name(call->op));
 }
 
 /* Wait until everybody has announced the number, then look what they said. *is_verdict: the error is theirs. */
@@ -291,12 +279,11 @@ static int collect(struct pldk_domain *domain, struct pldk__thread *thread, cons
 		   uint64_t number, uint64_t deadline_ns, bool *is_verdict)
 {
 	int64_t digest = pldk__call_digest(call);
-	struct pldk__wait wait;
 	int ret;
 
 	*is_verdict = false;
-	while ((ret = pldk__arrived(domain, call, digest, number, &wait)) == PLDK__AGAIN) {
-		ret = pldk__arrive_wait(domain, thread, call, deadline_ns, &wait);
+	while ((ret = pldk__arrived(domain, call, digest, number)) == PLDK__AGAIN) {
+		ret = pldk__arrive_wait(domain, thread, call, deadline_ns);
 		if (ret)
 			return ret;
 	}

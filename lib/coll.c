@@ -159,12 +159,12 @@ static int drive(struct pldk__coll *coll)
 		coll->is_open = ret == PLDK__AGAIN;
 		if (!coll->is_open)
 			break;
-		if (pldk__arrive_look(domain, &coll->wait))
+		if (pldk__arrive_look(domain))
 			continue;
 		/* The clock is read only when there is something to wait for: most calls end without. */
 		if (!coll->deadline_ns)
 			coll->deadline_ns = pldk__deadline(coll->timeout_ns);
-		ret = pldk__arrive_wait(domain, coll->thread, &coll->call, coll->deadline_ns, &coll->wait);
+		ret = pldk__arrive_wait(domain, coll->thread, &coll->call, coll->deadline_ns);
 		if (pldk__unlikely(ret)) {
 			coll->seq = domain->seq;
 			return ret == -ESHUTDOWN ? blame_death(domain, coll->call.op) : ret;

@@ -80,7 +80,6 @@ struct pldk__coll_rule {
  * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
  * @deadline_ns: 0 until the first wait that is in vain
- * @wait: what pldk__flat_step() lacked when it said PLDK__AGAIN
  */
 struct pldk__coll {
 	struct pldk_domain *domain;
@@ -103,7 +102,6 @@ struct pldk__coll {
 	bool is_open;
 	int64_t timeout_ns;
 	uint64_t deadline_ns;
-	struct pldk__wait wait;
 	char own[PLDK__INLINE];
 };
 
@@ -141,7 +139,7 @@ static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uin
 	       (who == PLDK__COLL_OTHERS && domain->rank != (uint32_t)root);
 }
 
-/* coll_flat.c: go as far as possible without waiting. 0: done; PLDK__AGAIN: coll->wait says what is missing; errno */
+/* coll_flat.c: go as far as possible without waiting. 0: done; PLDK__AGAIN: wait for what it lacks; errno */
 int pldk__flat_step(struct pldk__coll *coll);
 /* Numbers that it takes, as far as this is known before the counts of all_to_all_v are. */
 uint64_t pldk__flat_chunks(const struct pldk__coll *coll);

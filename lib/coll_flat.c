@@ -256,7 +256,7 @@ static int alone(struct pldk__coll *coll)
  * May be called again after PLDK__AGAIN at any time; nothing that it did is done twice. The first number is announced
  * alone: see announce.c.
  *
- * Return: 0: done. PLDK__AGAIN: coll->wait is what is missing. A negative errno: over.
+ * Return: 0: done. PLDK__AGAIN: number first + taken has not arrived. A negative errno: over.
  */
 int pldk__flat_step(struct pldk__coll *coll)
 {
@@ -277,7 +277,7 @@ int pldk__flat_step(struct pldk__coll *coll)
 			continue;
 		}
 		coll->call.phase = (uint32_t)coll->taken;
-		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken, &coll->wait);
+		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken);
 		if (ret)
 			return ret;
 		ret = take(coll);

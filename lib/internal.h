@@ -750,17 +750,15 @@ void pldk__wake_all(struct pldk_domain *domain);
  * pldk__arrived() - has everybody announced a number, and the same?
  * @call, @digest: what this rank said
  * @number: one of the open ones, in order
- * @wait: preds and flags are filled for pldk__arrive_wait() if not
  *
  * Return: 0, an acquire of what all did before; PLDK__AGAIN; -EPROTO, a failed rank's errno, -ENOMEM.
  */
-int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number,
-		  struct pldk__wait *wait);
-/* Spin a moment for the first of it. True: ask again. */
-bool pldk__arrive_look(struct pldk_domain *domain, const struct pldk__wait *wait);
-/* Wait for what pldk__arrived() lacked. Return: as pldk__wait_for() */
+int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number);
+/* It was not yet: spin a moment for the first peer that it lacked. True: ask again. */
+bool pldk__arrive_look(struct pldk_domain *domain);
+/* It was not yet: wait for all that it lacked. Return: as pldk__wait_for() */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
-		      uint64_t deadline_ns, struct pldk__wait *wait);
+		      uint64_t deadline_ns);
 
 /* The cell at rank `at` in which rank `from` announces a number. NULL if that is far. */
 static inline struct pld_cell *pldk__epoch_cell(const struct pldk_domain *domain, uint32_t at, uint64_t number,
