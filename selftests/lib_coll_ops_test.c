@@ -8,8 +8,8 @@
 #include "pldk_test_dtypes.h"
 
 enum op {
-	BARRIER, ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_TO_ALL_V, REDUCE, GATHER, SCATTER, SCAN,
-	EXSCAN, OPS
+	BARRIER, ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_TO_ALL_V,
+	REDUCE, GATHER, SCATTER, SCAN, EXSCAN, OPS
 };
 
 static const char *const names[OPS] = { "barrier", "allreduce", "broadcast", "allgather", "reduce_scatter", "all_to_all",
@@ -57,7 +57,8 @@ static void element(const struct plan *plan, int rank, size_t i, void *out)
 	else if (x % 32 == 0)
 		pt_store(plan->dtype, out, 0, special[x / 32 % ARRAY_SIZE(special)]);
 	else
-		pt_store(plan->dtype, out, 0, ldexp((double)(int64_t)(x >> 12 & 0xffff) - 32768, (int)(x >> 40) % 12 - 20));
+		pt_store(plan->dtype, out, 0,
+			 ldexp((double)(int64_t)(x >> 12 & 0xffff) - 32768, (int)(x >> 40) % 12 - 20));
 }
 
 #define COMBINE(acc, x, op)                                                                                            \
@@ -126,6 +127,11 @@ static size_t sends(const struct plan *plan, int from, int to)
 	uint64_t x = mix((uint64_t)from * 64 + (uint64_t)to, 99, plan->seed);
 
 	return x % 4 == 0 ? 0 : x % 4 == 1 ? plan->count : plan->count ? x / 4 % (plan->count + 1) : 0;
+}
+
+static bool combines(enum op op)
+{
+	return op == ALLREDUCE || op == REDUCE_SCATTER || op == REDUCE || op == SCAN || op == EXSCAN;
 }
 
 static bool has_in_rows(enum op op)
@@ -252,8 +258,7 @@ static void run_case(struct __test_metadata *_metadata, struct pldk_domain *worl
 	size_t width = pldk_dtype_size(plan->dtype), len = plan->count * width, skew = GUARD + plan->shift * width;
 	int out_rows = has_out_rows(plan->op) ? size : 1, in_rows = has_in_rows(plan->op) ? size : 1, row = 0;
 	bool is_root = rank == plan->root, in_place = plan->in_place;
-	bool is_combined = plan->op == ALLREDUCE || plan->op == REDUCE || plan->op == REDUCE_SCATTER || plan->op == SCAN ||
-			   plan->op == EXSCAN;
+	bool is_combined = combines(plan->op);
 	bool shared = plan->placement == 1 || (plan->placement == 2 && (plan->seed + (uint64_t)rank) % 2);
 	char *in = places[shared ? 2 : 0] + skew, *out = places[shared ? 3 : 1] + skew, *own_out;
 	const void *given = in;
@@ -304,8 +309,9 @@ static void run_case(struct __test_metadata *_metadata, struct pldk_domain *worl
 			}
 			ASSERT_TRUE(agrees(plan, is_combined, &want, got))
 			TH_LOG("%s row %d element %zu on rank %d of %d: %g (%#" PRIx64 ") wanted: count %zu %s op %d root %d in_place %d placement %d, seed %" PRIu64,
-			       names[plan->op], r, i, rank, size, pt_load(plan->dtype, &want, 0), (uint64_t)want, plan->count,
-			       pldk_dtype_name(plan->dtype), plan->reduce, plan->root, in_place, plan->placement, plan->seed);
+			       names[plan->op], r, i, rank, size, pt_load(plan->dtype, &want, 0), (uint64_t)want,
+			       plan->count, pldk_dtype_name(plan->dtype), plan->reduce, plan->root, in_place,
+			       plan->placement, plan->seed);
 		}
 	}
 	/* Guards, the rows beside the own one, and the input. */
@@ -331,7 +337,7 @@ static void run_case(struct __test_metadata *_metadata, struct pldk_domain *worl
 	}
 }
 
-/* Counts of all sizes that matter: nothing, one, what fits a cell's line and just not, primes, around chunks and slots. */
+/* Counts that matter: nothing, one, what fits a cell's line and just not, primes, around chunks and slots. */
 static size_t draw_count(uint64_t x, int size, size_t width, bool brief)
 {
 	static const size_t edges[] = { 16u << 10, 32u << 10, 64u << 10, 128u << 10, 256u << 10, 1u << 20 };
@@ -367,7 +373,9 @@ static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
 	plan->dtype = (enum pldk_dtype)(1 + x % PT_DTYPES);
 	plan->reduce = (enum pldk_reduce_op)(x / 16 % 4);
 	plan->count = draw_count(x >> 8, size, pldk_dtype_size(plan->dtype), brief);
-	most = (ROOM - 4096) / pldk_dtype_size(plan->dtype) / (has_in_rows(plan->op) || has_out_rows(plan->op) ? (size_t)size : 1);
+	most = (ROOM - 4096) / pldk_dtype_size(plan->dtype);
+	if (has_in_rows(plan->op) || has_out_rows(plan->op))
+		most /= (size_t)size;
 	if (plan->count > most)
 		plan->count = most;
 	plan->shift = (x >> 32) % 4 == 2 ? 3 : (x >> 32) % 4 == 1;
@@ -386,7 +394,7 @@ RANK(run_cases)
 	const struct range *range = arg;
 	bool brief = pt_scale() < 100 || pt_is_far();
 	struct pldk_window *window = pt_window(_metadata, world, 2 * ROOM);
-	char *places[4] = { malloc(ROOM), malloc(ROOM), pldk_window_base(window), (char *)pldk_window_base(window) + ROOM };
+	char *shared = pldk_window_base(window), *places[4] = { malloc(ROOM), malloc(ROOM), shared, shared + ROOM };
 
 	for (uint64_t seed = range->from; seed < range->to; seed++) {
 		struct plan plan;
@@ -419,11 +427,6 @@ TEST(every_operation_type_and_count_gives_what_the_oracle_says)
  */
 
 enum mistake { DTYPE, NO_BUFFER, REDUCE_OP, ROOT_RANGE, OVERLAPPING, COUNTS, IN_PLACE, HUGE_COUNT, MISTAKES };
-
-static bool combines(enum op op)
-{
-	return op == ALLREDUCE || op == REDUCE_SCATTER || op == REDUCE || op == SCAN || op == EXSCAN;
-}
 
 static bool has_root(enum op op)
 {
@@ -490,7 +493,8 @@ static int make_mistake(struct pldk_domain *world, enum op op, enum mistake mist
 		break;
 	}
 	if (op == ALL_TO_ALL_V)
-		return pldk_all_to_all_v(world, in, out, plan.count, mistake == COUNTS ? bad : good, good, plan.dtype, PT_LONG);
+		return pldk_all_to_all_v(world, in, out, plan.count, mistake == COUNTS ? bad : good, good, plan.dtype,
+					 PT_LONG);
 	return call(world, &plan, in, out, PT_LONG);
 }
 
@@ -519,7 +523,8 @@ RANK(one_is_wrong)
 			TH_LOG("%s mistake %d on rank %d: %s", names[op], mistake, rank, pldk_last_error());
 			EXPECT_LT(pt_ms_since(start), pt_slow_ms(2000));
 			/* Nobody was left behind. */
-			ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+			ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO,
+						 PT_LONG));
 			ASSERT_EQ(size, sum);
 		}
 	}
@@ -615,7 +620,9 @@ TEST(chunks_that_overlap_give_what_the_oracle_says)
 	options.cpus = cpus;
 	for (int size = 2; size <= 8; size += 3) {
 		struct range range = { 10000, 10000 + (uint64_t)pt_rounds(120) };
-		struct pt_run run = { .nranks = size, .body = run_cases, .arg = &range, .options = &options, .limit_ms = 60000 };
+		struct pt_run run = {
+			.nranks = size, .body = run_cases, .arg = &range, .options = &options, .limit_ms = 60000
+		};
 
 		pt_start(_metadata, &run);
 		pt_finish(_metadata, &run);
