@@ -1,76 +1,48 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The frame of the collectives: staging memory, the loop over chunks, and what happens when a call is interrupted.
+ * The driver of the collectives: begin, step until nothing more can be done, wait, step again; and what happens when a
+ * call is interrupted or its arguments are wrong.
  *
- * Every collective has one shape. Its data is cut into chunks of a slot; for each chunk a rank that has something to
- * give copies it into its own slot, all ranks meet (pldk__rendezvous()), and whoever wants something takes it from the
- * others' slots. So user data may lie anywhere, and nobody writes into memory that another rank may be using.
+ * A collective is an object (struct pldk__coll) and an algorithm (pldk__flat_step()) that goes as far as possible
+ * without waiting and keeps its place in the object. The domain has one such object, its newest collective.
  *
- * Why two slots that take turns are enough. The slot of a chunk is the parity of the number of its rendezvous, which
- * all ranks count alike. Slot n & 1 is read by others between rendezvous n and the moment they announce rendezvous
- * n + 1. Its owner writes it next for rendezvous n + 2, after its own rendezvous n + 1 was complete, thus after all
- * have announced n + 1 and are done reading. A rendezvous of another kind in between (barrier, window_create) only
- * makes the distance larger. This holds across operations: calls may follow each other on the same buffers at once.
+ * Interrupted calls (-ETIMEDOUT, -EINTR, -EAGAIN, any error of a wait). Some chunks were announced and others may be
+ * reading them already; those before are done. The object stays, and the same call (operation, arguments, buffers) made
+ * again goes on with it, without looking at the announced part of its input again: all ranks combine the same bytes.
+ * (Who fills the input anew in between gives the later chunks other data than the first ones: coll.h says not to.) Any
+ * other collective first awaits the numbers that are open and gives the rest up: if the others are not at their last
+ * chunk, they and this rank get -EPROTO at the next number, because the phase is part of the digest. Wrong data is not
+ * among the outcomes.
  *
- * Far ranks' slots are not mapped: they are fetched with far_get() between the same two moments. Near and far ranks so
- * take the same bytes and combine them in the same order.
- *
- * Interrupted calls (-ETIMEDOUT, -EINTR, -EAGAIN, any error that leaves a rendezvous open). The chunk was announced and
- * others may be reading it already; the chunks before it are done. The place is kept, and the same call (operation,
- * arguments, buffers) made again goes on there, without looking at the announced part of its input again: so all ranks
- * combine the same bytes. (Who fills the input anew in between gives the later chunks other data than the first ones:
- * coll.h says not to.) Any other collective first completes the open rendezvous (before it touches a slot: a
- * rank that has not announced it may still be reading the other one) and gives the rest up: if the others are not at
- * their last chunk, they and this rank get -EPROTO at the next rendezvous. Wrong data is not among the outcomes.
+ * Arguments that are wrong on one rank take part: it announces that it failed, with its sentence, and returns at once.
+ * Only who cannot say so does not: no domain, a second thread (-EBUSY), a domain that is poisoned.
  */
 #include "coll.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FETCH_NS UINT64_C(10000000000) /* at least so long is waited for a chunk of a far rank */
-
-static void staging_free(struct pldk__staging *staging)
-{
-	free(staging->sources);
-	free(staging->scratch);
-	free(staging);
-}
-
-static struct pldk__staging *staging_of(struct pldk_domain *domain)
+static struct pldk__colls *colls_of(struct pldk_domain *domain)
 {
 	struct pldk__data *data = pldk__data_of(domain);
-	struct pldk__staging *staging;
+	struct pldk__colls *colls;
 
 	if (!data)
 		return NULL;
 	/* Guarded by pldk__coll_enter(): one collective at a time. */
-	if (pldk__likely(data->staging != NULL))
-		return data->staging;
-	staging = calloc(1, sizeof(*staging));
-	if (!staging) {
+	if (pldk__likely(data->colls != NULL))
+		return data->colls;
+	colls = calloc(1, sizeof(*colls));
+	if (colls)
+		colls->sources = calloc(domain->nranks, sizeof(*colls->sources));
+	if (!colls || !colls->sources) {
+		free(colls);
 		pldk__fail(-ENOMEM, "rank %u: no memory for the state of its collectives", domain->rank);
 		return NULL;
 	}
-	data->staging = staging;
-	return staging;
-}
-
-/*
- * First collective of the domain that moves data. Opening a system window is local: the first rank makes it, the others
- * find it. A rank that fails here tells the others at the rendezvous.
- */
-static int staging_open(struct pldk_domain *domain, struct pldk__staging *staging)
-{
-	if (!staging->sources)
-		staging->sources = calloc(domain->nranks, sizeof(*staging->sources));
-	if (domain->has_far && !staging->scratch)
-		staging->scratch = malloc((size_t)domain->nranks * PLDK__COLL_SLOT);
-	if (!staging->sources || (domain->has_far && !staging->scratch))
-		return pldk__fail(-ENOMEM, "rank %u: no memory for the staging of collectives", domain->rank);
-	return pldk__system_open(domain, PLDK__SYSTEM_COLL, PLD_WINDOW_DATA, 0, 2 * PLDK__COLL_SLOT, &staging->map);
+	data->colls = colls;
+	return colls;
 }
 
 /**
@@ -84,272 +56,196 @@ void pldk__coll_close(struct pldk_domain *domain)
 	if (!data)
 		return;
 	pldk__lanes_free(domain);
-	if (data->staging) {
-		if (data->staging->map)
-			domain->ops->close(domain->pd, data->staging->map);
-		staging_free(data->staging);
+	if (data->colls) {
+		if (data->colls->map)
+			domain->ops->close(domain->pd, data->colls->map);
+		free(data->colls->sources);
+		free(data->colls->scratch);
+		free(data->colls);
 	}
 	pthread_mutex_destroy(&data->lock);
 	free(data);
 	domain->coll_data = NULL;
 }
 
-/* Is this the call that was interrupted? */
-static bool is_same(const struct pldk__coll *coll, const struct pldk__coll *saved)
-{
-	return saved->call.op == coll->call.op && saved->input == coll->input && saved->output == coll->output &&
-	       !memcmp(saved->call.args, coll->call.args, sizeof(coll->call.args));
-}
-
 /*
  * The wait met a rank that has finalised. If another one died, the first may just be a survivor that has given up
  * already: the death is the cause, and all survivors shall hear the same.
  */
-static int blame_death(const struct pldk__coll *coll)
+static int blame_death(struct pldk_domain *domain, uint32_t op)
 {
-	const struct pld_status *status = coll->domain->pd->status;
+	const struct pld_status *status = domain->pd->status;
 	struct pldk__text text = { 0 };
 	uint32_t dead;
 
 	if (!pldk__load_acquire(&status->dead))
 		return -ESHUTDOWN;
 	dead = pldk__load_relaxed(&status->first_dead);
-	if (dead >= coll->domain->nranks)
+	if (dead >= domain->nranks)
 		return -ESHUTDOWN;
-	pldk__rank_text(&text, coll->domain, dead);
-	return pldk__fail(-EOWNERDEAD, "rank %u: %s: %s, and others have given up", coll->domain->rank,
-			  pldk_event_name(coll->call.op), text.text);
+	pldk__rank_text(&text, domain, dead);
+	return pldk__fail(-EOWNERDEAD, "rank %u: %s: %s, and others have given up", domain->rank,
+			  pldk_event_name(op), text.text);
+}
+
+/* Is this the call that was interrupted? */
+static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args *args)
+{
+	const struct pldk__coll_args *old = &coll->args;
+
+	return coll->is_open && coll->seq == coll->domain->seq && old->op == args->op && old->dtype == args->dtype &&
+	       old->reduce == args->reduce && old->mode == args->mode && old->root == args->root &&
+	       old->count == args->count && old->input == args->input && old->output == args->output &&
+	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts;
+}
+
+/* Complete what an earlier call left open. err: this call has failed already, with the thread's sentence. */
+static int settle(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, int64_t timeout_ns, int err)
+{
+	struct pldk__text sentence = { 0 };
+	int ret;
+
+	pldk__text_add(&sentence, "%s", pldk_last_error());
+	ret = pldk__rendezvous_settle(domain, thread, pldk__deadline(timeout_ns));
+	if (ret && err)
+		return pldk__fail_text(err, sentence.text);
+	return ret == -ESHUTDOWN ? blame_death(domain, op) : ret;
 }
 
 /*
- * A rendezvous of an earlier call is still open: go on with that call, or complete the rendezvous and forget the call.
- */
-static int resume(struct pldk__coll *coll)
-{
-	struct pldk__staging *staging = coll->staging;
-	int ret;
-
-	if (staging->is_interrupted && staging->seq == coll->domain->seq && is_same(coll, &staging->saved)) {
-		coll->call.phase = staging->saved.call.phase;
-		coll->at = staging->saved.at;
-		coll->slot = staging->saved.slot;
-		coll->is_announced = true;
-		return 0;
-	}
-	ret = pldk__rendezvous_settle(coll->domain, coll->thread, coll->deadline_ns);
-	return ret == -ESHUTDOWN ? blame_death(coll) : ret;
-}
-
-/**
- * pldk__coll_begin() - begin a collective
- * @coll: its call.args, input and output are set
- * @site: where it was called
- * @domain: from the user
- * @op: PLDK_EV_BARRIER, ...
- * @has_data: more than a barrier
- * @timeout_ns: for the whole call
+ * A new call. Errors that only this rank has are in coll->call.err: it will tell.
  *
- * Return: 0; errors of pldk__enter(), -EBUSY, -ENOMEM; or of the wait for an earlier call's rendezvous.
+ * Return: 0; -ETIMEDOUT or -EAGAIN: nothing was said to anybody, it can be called again.
  */
-int pldk__coll_begin(struct pldk__coll *coll, struct pldk_site *site, struct pldk_domain *domain, uint32_t op,
-		     bool has_data, int64_t timeout_ns)
+static int begin(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err)
 {
-	int ret = pldk__enter(domain, &coll->thread);
+	struct pldk_domain *domain = coll->domain;
+	struct pldk__colls *colls = coll->colls;
 
-	if (pldk__unlikely(ret))
-		return ret;
-	coll->domain = domain;
-	coll->call.op = op;
-	coll->call.phase = 0;
-	coll->call.err = 0;
-	coll->call.site = pldk__site_id(site);
-	coll->at = 0;
-	coll->is_announced = false;
-	coll->deadline_ns = pldk__deadline(timeout_ns);
-	ret = pldk__coll_enter(domain, coll->thread, op, coll->call.site);
-	if (pldk__unlikely(ret))
-		goto err_leave;
-	coll->staging = staging_of(domain);
-	if (pldk__unlikely(!coll->staging)) {
-		ret = -ENOMEM;
-		goto err_end;
-	}
-	if (pldk__unlikely(domain->is_pending)) {
-		ret = resume(coll);
-		if (ret)
-			goto err_end;
-	}
-	if (pldk__unlikely(coll->staging->failed))
-		coll->call.err = pldk__fail(coll->staging->failed,
+	coll->args = *args;
+	coll->call.op = args->op;
+	coll->call.err = err;
+	coll->call.site = site;
+	coll->call.args[0] = (int64_t)args->count;
+	coll->call.args[1] = args->dtype;
+	coll->call.args[2] = args->reduce;
+	coll->call.args[3] = coll->rule->has_root ? args->root : (int64_t)args->mode;
+	coll->digest = pldk__call_digest(&coll->call);
+	coll->first = domain->seq + 1;
+	coll->given = 0;
+	coll->taken = 0;
+	coll->chunks = 1;
+	coll->is_inline = false;
+	if (pldk__unlikely(err))
+		return 0;
+	pldk__coll_choose(coll);
+	coll->chunks = pldk__flat_chunks(coll);
+	coll->is_inline = coll->len <= PLDK__INLINE && !domain->is_spread && !args->send_counts;
+	if (pldk__unlikely(colls->failed))
+		coll->call.err = pldk__fail(colls->failed,
 					    "rank %u: %s: a chunk of an earlier collective could not be fetched from a far rank",
-					    domain->rank, pldk_event_name(op));
-	else if (pldk__unlikely(has_data && !coll->staging->map && domain->nranks > 1))
-		coll->call.err = staging_open(domain, coll->staging);
-	if (pldk__likely(!coll->call.err && !coll->is_announced)) {
+					    domain->rank, pldk_event_name(args->op));
+	else if (!coll->is_inline && coll->len && domain->nranks > 1 && pldk__unlikely(!colls->map))
+		coll->call.err = pldk__slot_open(domain, colls);
+	if (!coll->call.err && pldk__unlikely(domain->has_far)) {
+		int ret;
+
+		coll->deadline_ns = pldk__deadline(coll->timeout_ns);
 		ret = pldk__far_settle(domain, -1, coll->deadline_ns);
-		/* Nothing was said to anybody: it can be called again. */
-		if (pldk__unlikely(ret == -EAGAIN || ret == -ETIMEDOUT))
-			goto err_end;
+		if (ret == -EAGAIN || ret == -ETIMEDOUT)
+			return ret;
 		coll->call.err = ret;
 	}
 	return 0;
+}
 
-err_end:
-	domain->coll_ret = ret;
-	pldk__coll_leave(domain, coll->thread);
-err_leave:
-	pldk__leave(coll->thread);
+/* Step and wait until it is over, or the wait is: then it stays open. */
+static int drive(struct pldk__coll *coll)
+{
+	struct pldk_domain *domain = coll->domain;
+	int ret;
+
+	for (;;) {
+		ret = pldk__flat_step(coll);
+		coll->is_open = ret == PLDK__AGAIN;
+		if (!coll->is_open)
+			break;
+		if (pldk__arrive_look(domain))
+			continue;
+		/* The clock is read only when there is something to wait for: most calls end without. */
+		if (!coll->deadline_ns)
+			coll->deadline_ns = pldk__deadline(coll->timeout_ns);
+		ret = pldk__arrive_wait(domain, coll->thread, &coll->call, coll->deadline_ns);
+		if (pldk__unlikely(ret)) {
+			coll->seq = domain->seq;
+			return ret == -ESHUTDOWN ? blame_death(domain, coll->call.op) : ret;
+		}
+	}
+	pldk__wake_all(domain);
 	return ret;
 }
 
-/**
- * pldk__coll_end() - end a collective
- * @coll: from pldk__coll_begin()
- * @ret: its result. When it can be continued, the place is kept
- */
-void pldk__coll_end(struct pldk__coll *coll, int ret)
+static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct pldk__coll_args *args, uint32_t site,
+	       int64_t timeout_ns)
 {
-	struct pldk__staging *staging = coll->staging;
-
-	staging->is_interrupted = ret && coll->domain->is_pending && !coll->call.err;
-	if (pldk__unlikely(staging->is_interrupted)) {
-		staging->saved = *coll;
-		staging->seq = coll->domain->seq;
-	}
-	coll->domain->coll_ret = ret;
-	pldk__coll_leave(coll->domain, coll->thread);
-	pldk__leave(coll->thread);
-}
-
-static char *slot_at(const struct pldk__coll *coll, uint32_t rank)
-{
-	char *slab = pldk__slab(coll->staging->map, rank);
-
-	return slab ? slab + coll->slot * PLDK__COLL_SLOT : NULL;
-}
-
-/** pldk__coll_give() - copy own bytes of the current chunk into the own slot */
-void pldk__coll_give(struct pldk__coll *coll, const void *from, uint64_t len)
-{
-	if (pldk__unlikely(coll->is_announced || coll->call.err || coll->domain->nranks == 1))
-		return;
-	coll->slot = coll->domain->seq & 1;
-	pldk__copy(slot_at(coll, coll->domain->rank), from, len);
-}
-
-/**
- * pldk__coll_meet() - meet the others, once for each chunk
- *
- * Return: 0: everybody's chunk may be taken until pldk__coll_next(); or an error of pldk__rendezvous().
- */
-int pldk__coll_meet(struct pldk__coll *coll)
-{
+	struct pldk__colls *colls = colls_of(domain);
+	struct pldk__coll *coll;
+	uint32_t elem_size = 1;
+	uint64_t len = 0;
+	int err;
 	int ret;
 
-	if (pldk__likely(!coll->is_announced))
-		coll->slot = coll->domain->seq & 1;
-	ret = pldk__rendezvous(coll->domain, coll->thread, &coll->call, coll->deadline_ns);
-	if (pldk__likely(!ret))
-		coll->is_announced = false;
-	return pldk__unlikely(ret == -ESHUTDOWN) ? blame_death(coll) : ret;
-}
-
-/*
- * A chunk could not be fetched although all have met. The others know nothing of it yet: they hear it at the next
- * rendezvous, whichever operation that belongs to, and fail with the same errno.
- */
-static int fetch_failed(struct pldk__coll *coll, int err)
-{
-	coll->staging->failed = err;
-	return err;
-}
-
-static int fetch(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t len)
-{
-	struct pldk_domain *domain = coll->domain;
-	struct pldk__lanes *lanes = pldk__lanes_of(domain);
-	/* More than the call's deadline: what is half fetched could not be continued. */
-	const uint64_t patience = pldk__now_ns() + FETCH_NS;
-	const uint64_t deadline_ns = coll->deadline_ns > patience ? coll->deadline_ns : patience;
-	uint64_t ticket = 0;
-	int ret = -ENOMEM;
-
-	if (lanes)
-		ret = domain->ops->far_get(domain->pd, coll->staging->map, rank, coll->slot * PLDK__COLL_SLOT, to, len,
-					   deadline_ns, &ticket);
-	if (!ret) {
-		pldk__lane_sent(lanes, rank, ticket);
-		ret = pldk__lane_done_or_forget(lanes, rank, ticket, deadline_ns);
+	if (pldk__unlikely(!colls))
+		return -ENOMEM;
+	coll = &colls->coll;
+	coll->domain = domain;
+	coll->thread = thread;
+	coll->colls = colls;
+	coll->timeout_ns = timeout_ns;
+	coll->deadline_ns = 0;
+	err = pldk__coll_check(domain, args, &len, &elem_size);
+	if (!err && goes_on(coll, args))
+		return drive(coll);
+	if (pldk__unlikely(pldk__is_open(domain))) {
+		ret = settle(domain, thread, args->op, timeout_ns, err);
+		if (ret)
+			return ret;
 	}
-	return ret ? fetch_failed(coll, ret) : 0;
+	coll->rule = pldk__coll_rule(args->op);
+	coll->len = len;
+	coll->elem_size = elem_size;
+	coll->is_open = false;
+	ret = begin(coll, args, site, err);
+	return pldk__unlikely(ret) ? ret : drive(coll);
 }
 
 /**
- * pldk__coll_take() - copy the current chunk of a rank
- * @rank: not the caller's
+ * pldk__coll_run() - a blocking collective, from the public call to its end
+ * @site: where it was called, or NULL
+ * @domain: from the user
+ * @user: what the user said
+ * @timeout_ns: for the whole call
  *
- * Return: 0, or an error of the provider's far_get().
+ * Return: as the public functions of coll.h.
  */
-int pldk__coll_take(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t len)
+int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *user,
+		   int64_t timeout_ns)
 {
-	const char *slot = slot_at(coll, rank);
+	struct pldk__coll_args args = *user;
+	struct pldk__thread *thread;
+	uint32_t site_id;
+	int ret;
 
-	if (pldk__unlikely(!slot))
-		return fetch(coll, rank, to, len);
-	pldk__copy(to, slot, len);
-	return 0;
-}
-
-/**
- * pldk__coll_view() - make everybody's current chunk readable, the own one as it was announced
- *
- * The own chunk too is taken from its slot: after an interruption the user's input may have changed, and all ranks must
- * combine the same bytes.
- *
- * Return: 0 and staging->sources is filled, or an error of the provider's far_get().
- */
-int pldk__coll_view(struct pldk__coll *coll, uint64_t len)
-{
-	struct pldk__staging *staging = coll->staging;
-
-	for (uint32_t rank = 0; rank < coll->domain->nranks; rank++) {
-		staging->sources[rank] = slot_at(coll, rank);
-		if (pldk__unlikely(!staging->sources[rank])) {
-			char *to = staging->scratch + (size_t)rank * PLDK__COLL_SLOT;
-			int ret = fetch(coll, rank, to, len);
-
-			if (ret)
-				return ret;
-			staging->sources[rank] = to;
-		}
-	}
-	return 0;
-}
-
-/** pldk__coll_next() - this rank is done with the current chunk */
-void pldk__coll_next(struct pldk__coll *coll, uint64_t len)
-{
-	coll->at += len;
-	coll->call.phase++;
-}
-
-/**
- * pldk__coll_bytes() - check dtype and count of a collective
- * @times: blocks of count elements in the largest buffer
- * @out_len: bytes of one block
- *
- * Return: 0, -EINVAL (dtype), -EOVERFLOW.
- */
-int pldk__coll_bytes(const char *op, size_t count, uint32_t dtype, uint64_t times, uint64_t *out_len)
-{
-	uint64_t all;
-	int ret = pldk__check_dtype(dtype, op);
-
-	if (ret)
+	ret = pldk__enter(domain, &thread);
+	if (pldk__unlikely(ret))
 		return ret;
-	if (__builtin_mul_overflow((uint64_t)count, pldk_dtype_size((enum pldk_dtype)dtype), out_len) ||
-	    __builtin_mul_overflow(*out_len, times, &all) || all > INT64_MAX)
-		return pldk__fail(-EOVERFLOW, "%s: %zu elements of %s are more bytes than memory has addresses", op, count,
-				  pldk_dtype_name((enum pldk_dtype)dtype));
-	return 0;
+	site_id = pldk__site_id(site);
+	ret = pldk__coll_enter(domain, thread, args.op, site_id);
+	if (pldk__likely(!ret)) {
+		ret = run(domain, thread, &args, site_id, timeout_ns);
+		domain->coll_ret = ret;
+		pldk__coll_leave(domain, thread);
+	}
+	pldk__leave(thread);
+	return ret;
 }

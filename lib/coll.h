@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the collectives share: the staging memory, the loop over chunks, being interrupted and going on. See coll.c.
+ * What the files of the collectives share. The frame is described in coll.c.
+ *
+ *   coll_public.c  the public calls: each fills a struct pldk__coll_args
+ *   coll_check.c   everything that can be refused without the others
+ *   coll.c         the driver: begin, step, wait, be interrupted, go on
+ *   coll_flat.c    the algorithm, for all operations
+ *   coll_slot.c    the outbox: memory that one rank writes and all others read
+ *   coll_table.c   how large its slots and the chunks are
  */
 #ifndef _PLDK_COLL_INTERNAL_H
 #define _PLDK_COLL_INTERNAL_H
@@ -10,76 +17,144 @@
 
 #include <pldk/coll.h>
 
-#define PLDK__COLL_SLOT (64u << 10) /* bytes of one slot; a rank has two */
+/**
+ * struct pldk__coll_args - a collective as the user called it; pldk__coll_check() resolves PLDK_IN_PLACE
+ * @op: PLDK_EV_ALLREDUCE, ...
+ * @reduce: where it combines, else 0
+ * @mode: of an allreduce, else 0
+ * @root: where there is one, else 0
+ * @count: elements of a block; of all_to_all_v: of a row
+ * @send_counts, @recv_counts: of all_to_all_v
+ */
+struct pldk__coll_args {
+	uint32_t op;
+	uint32_t dtype;
+	uint32_t reduce;
+	uint32_t mode;
+	int root;
+	size_t count;
+	const void *input;
+	void *output;
+	const size_t *send_counts;
+	const size_t *recv_counts;
+};
+
+/* How the parts of a block come together. */
+enum pldk__coll_kind {
+	PLDK__COLL_NOTHING, /* a barrier */
+	PLDK__COLL_COMBINE, /* element by element over a range of ranks */
+	PLDK__COLL_FROM_ROOT,
+	PLDK__COLL_ROWS /* everybody's, each to its row */
+};
+
+/* Who uses a buffer. */
+enum pldk__coll_who { PLDK__COLL_NOBODY, PLDK__COLL_ALL, PLDK__COLL_ROOT, PLDK__COLL_OTHERS };
 
 /**
- * struct pldk__coll - a collective in progress on this rank
- * @call: what all ranks must say alike; phase counts the chunks
- * @input, @output: of the caller
- * @at: bytes of a rank's block that are done
- * @deadline_ns: of the whole call
- * @slot: which of the two slots the current chunk uses
- * @is_announced: the current chunk was announced by an earlier, interrupted call: the slot must not be written again
+ * struct pldk__coll_rule - what an operation is
+ * @reads, @writes: who uses input and output
+ * @has_in_rows, @has_out_rows: the buffer has a block for each rank
+ * @in_place: who may pass PLDK_IN_PLACE as the input
+ */
+struct pldk__coll_rule {
+	uint8_t kind;
+	uint8_t reads;
+	uint8_t writes;
+	uint8_t in_place;
+	bool has_in_rows;
+	bool has_out_rows;
+	bool has_reduce;
+	bool has_root;
+};
+
+/**
+ * struct pldk__coll - the newest collective of a domain on this rank
+ * @call, @digest: what all ranks must say alike; call.phase counts the announcements
+ * @rule: of its operation
+ * @len: bytes of a block
+ * @chunk: bytes of a block that travel with one number
+ * @chunks: numbers that it takes
+ * @look: how many of them may be under way
+ * @first: the first of them
+ * @given, @taken: how many were announced and arrived
+ * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
+ * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
+ * @deadline_ns: 0 until the first wait that is in vain
  */
 struct pldk__coll {
 	struct pldk_domain *domain;
 	struct pldk__thread *thread;
-	struct pldk__staging *staging;
+	struct pldk__colls *colls;
+	const struct pldk__coll_rule *rule;
+	struct pldk__coll_args args;
 	struct pldk__call call;
-	const void *input;
-	void *output;
-	uint64_t at;
+	int64_t digest;
+	uint64_t len;
+	uint64_t chunk;
+	uint64_t chunks;
+	uint64_t first;
+	uint64_t given;
+	uint64_t taken;
+	uint64_t seq;
+	uint32_t elem_size;
+	uint32_t look;
+	bool is_inline;
+	bool is_open;
+	int64_t timeout_ns;
 	uint64_t deadline_ns;
-	uint32_t slot;
-	bool is_announced;
+	char own[PLDK__INLINE];
 };
 
 /**
- * struct pldk__staging - a domain's staging memory as one rank sees it
- * @map: two slots a rank; NULL until the first collective that moves data
+ * struct pldk__colls - the collectives of a domain
+ * @coll: the newest
+ * @map: the outbox; NULL until the first collective that needs it
+ * @slots, @slot_bytes: of each rank in it
  * @sources: room for one pointer a rank
- * @scratch: one slot for each far rank, or NULL
- * @failed: errno of a chunk that could not be fetched after its rendezvous: told to all at the next one
- * @is_interrupted: @saved is a call that goes on when it is made again, if rendezvous @seq is still open
+ * @scratch: one slot for each rank where some are far, else NULL
+ * @failed: errno of a chunk that could not be fetched after it was announced: told to all at the next number
  */
-struct pldk__staging {
+struct pldk__colls {
+	struct pldk__coll coll;
 	struct pldk__map *map;
+	uint32_t slots;
+	uint32_t slot_bytes;
 	const void **sources;
 	char *scratch;
 	int failed;
-	bool is_interrupted;
-	uint64_t seq;
-	struct pldk__coll saved;
 };
 
-/* Enter, exclude other threads, open the staging memory if it moves data. On success end with pldk__coll_end(). */
-int pldk__coll_begin(struct pldk__coll *coll, struct pldk_site *site, struct pldk_domain *domain, uint32_t op,
-		     bool has_data, int64_t timeout_ns);
-void pldk__coll_end(struct pldk__coll *coll, int ret);
+/* coll.c: call and end it. site may be NULL. */
+int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *args,
+		   int64_t timeout_ns);
 
-/* Bytes of the next chunk of a block of len bytes. Chunks are multiples of every element size. */
-static inline uint64_t pldk__coll_chunk(const struct pldk__coll *coll, uint64_t len)
+/* coll_check.c: the rule of an operation; may this call be? Fills *out_len and *out_elem_size on success. */
+const struct pldk__coll_rule *pldk__coll_rule(uint32_t op);
+int pldk__coll_check(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t *out_len,
+		     uint32_t *out_elem_size);
+/* Is this rank among them? */
+static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uint8_t who)
 {
-	return len - coll->at < PLDK__COLL_SLOT ? len - coll->at : PLDK__COLL_SLOT;
+	return who == PLDK__COLL_ALL || (who == PLDK__COLL_ROOT && domain->rank == (uint32_t)root) ||
+	       (who == PLDK__COLL_OTHERS && domain->rank != (uint32_t)root);
 }
 
-/* Give own bytes of the current chunk to the others. */
-void pldk__coll_give(struct pldk__coll *coll, const void *from, uint64_t len);
-/* Meet: afterwards everybody's chunk may be taken. */
-int pldk__coll_meet(struct pldk__coll *coll);
-/* Copy another rank's chunk. */
-int pldk__coll_take(struct pldk__coll *coll, uint32_t rank, void *to, uint64_t len);
-/* Pointers to everybody's chunk in staging->sources; own is the own one's. */
-int pldk__coll_view(struct pldk__coll *coll, uint64_t len);
-/* The chunk is done: on to the next. */
-void pldk__coll_next(struct pldk__coll *coll, uint64_t len);
+/* coll_flat.c: go as far as possible without waiting. 0: done; PLDK__AGAIN: wait for what it lacks; errno */
+int pldk__flat_step(struct pldk__coll *coll);
+/* Numbers that it takes, as far as this is known before the counts of all_to_all_v are. */
+uint64_t pldk__flat_chunks(const struct pldk__coll *coll);
 
-/* -EINVAL (dtype), -EOVERFLOW; *out_len is count elements in bytes, of which the largest buffer has times. */
-int pldk__coll_bytes(const char *op, size_t count, uint32_t dtype, uint64_t times, uint64_t *out_len);
-/* Do two buffers share a byte? */
-static inline bool pldk__coll_overlap(const void *a, uint64_t a_len, const void *b, uint64_t b_len)
-{
-	return (uintptr_t)a < (uintptr_t)b + b_len && (uintptr_t)b < (uintptr_t)a + a_len;
-}
+/* coll_slot.c */
+int pldk__slot_open(struct pldk_domain *domain, struct pldk__colls *colls);
+/* Own slot of a number. It may be written until the number is announced. */
+char *pldk__slot_own(const struct pldk__coll *coll, uint64_t number);
+/* Copy a part of a rank's slot of a number that has arrived. */
+int pldk__slot_take(struct pldk__coll *coll, uint32_t rank, uint64_t number, uint64_t offset, void *to, uint64_t len);
+/* Pointers to the same part of the slots of ranks 0..nranks-1 in colls->sources. */
+int pldk__slot_view(struct pldk__coll *coll, uint32_t nranks, uint64_t number, uint64_t offset, uint64_t len);
+
+/* coll_table.c */
+void pldk__coll_geometry(const struct pldk_domain *domain, uint32_t *out_slots, uint32_t *out_slot_bytes);
+void pldk__coll_choose(struct pldk__coll *coll);
 
 #endif /* _PLDK_COLL_INTERNAL_H */

@@ -181,6 +181,17 @@ static bool shares_cpu(const struct pld_status *status, uint32_t rank)
 	return false;
 }
 
+static bool has_shared_cpu(const struct pld_status *status)
+{
+	uint32_t r;
+
+	for (r = 0; r < status->nranks; r++) {
+		if (shares_cpu(status, r))
+			return true;
+	}
+	return false;
+}
+
 static void fill_domain(struct pldk_domain *domain, struct pldk__pdomain *pd, struct pldk_domain *parent)
 {
 	const struct pldk__env *env = pldk__env();
@@ -196,6 +207,8 @@ static void fill_domain(struct pldk_domain *domain, struct pldk__pdomain *pd, st
 	domain->recorder = parent ? parent->recorder : NULL;
 	/* Who shares a CPU is decided by the world: a rank outside a subset needs its CPU, too. */
 	domain->shares_cpu = parent ? parent->shares_cpu : shares_cpu(pd->status, pd->rank);
+	domain->is_shared = parent ? parent->is_shared : has_shared_cpu(pd->status);
+	domain->is_spread = pd->far != NULL;
 	domain->spin_ns = env->spin_us < 0 ? -1 : (int64_t)env->spin_us * 1000;
 	domain->wait_flags = !strcmp(env->deadlock, "off") ? PLD_WAIT_F_IDLE : 0;
 	domain->is_deadlock_logged_only = !strcmp(env->deadlock, "report");

@@ -353,17 +353,17 @@ enum pldk__system {
 };
 
 #define PLDK__CALL_ARGS 6
+#define PLDK__WAKES 64u
 
 /**
  * struct pldk__call - what a rank says it is doing
  * @op: enum pldk_event_op
- * @phase: 0 for the first rendezvous of an operation, 1.. for later ones of the same operation
+ * @phase: 0 for the first number of an operation, 1.. for later ones of the same operation
  * @err: 0, or the negative errno of this rank's own failure: then all ranks fail with it, and with this thread's
  *       sentence
  * @site: call site id
- * @args: equal on all ranks, in the order of the table in rendezvous.c, which has their names:
- *        allreduce count, dtype, op, mode; broadcast count, dtype, root; allgather count, dtype. Further ones are 0 or
- *        equal, too
+ * @args: equal on all ranks, in the order of the table in ledger.c, which has their names. Of collectives: count,
+ *        dtype, op, mode or root; 0 where there is none
  */
 struct pldk__call {
 	uint32_t op;
@@ -394,7 +394,9 @@ struct pldk_domain {
 	uint32_t rank;
 	uint32_t nranks;
 	bool has_far;	 /* some peer's slabs are not mapped */
+	bool is_spread;	 /* some rank's slabs may be unmapped for another: unlike has_far, the same on all ranks */
 	bool shares_cpu; /* another rank's device is on this rank's CPU */
+	bool is_shared;	 /* two ranks of the world share a CPU: unlike shares_cpu, the same on all ranks */
 	int64_t spin_ns; /* from PLDK_SPIN_US; negative adapts */
 	uint32_t wait_flags;  /* PLD_WAIT_F_IDLE with PLDK_DEADLOCK=off */
 	bool is_deadlock_logged_only; /* PLDK_DEADLOCK=report */
@@ -415,12 +417,19 @@ struct pldk_domain {
 	uint32_t coll_tid;
 	int coll_ret;		    /* of its newest rendezvous */
 	struct pldk__rec *coll_rec; /* record of its entry, to be stamped after it has announced itself */
-	uint64_t seq;		   /* rendezvous announced so far */
-	bool is_pending;	   /* number seq was announced but not completed */
-	uint32_t ntold;		   /* peers that were notified of it; fewer than all: a far one's carrier is late */
-	struct pldk__call pending; /* what it is */
-	uint64_t next_id;	   /* where the search for a free window id begins, see propose_id() */
-	struct pldk__pred *epoch_preds[2]; /* nranks - 1 each: even and odd numbers */
+	uint64_t seq;	    /* newest number that is taken, see announce.c */
+	uint64_t announced; /* newest number that this rank has announced */
+	int64_t told;	    /* value that says so */
+	uint32_t ntold;	    /* peers that were told; fewer than all: a far one's carrier is late */
+	uint64_t met;	    /* numbers up to this one are settled: below announced, some are open */
+	uint64_t heard_of;  /* pldk__arrived() looks at this number */
+	uint32_t heard;	    /* ... and has seen so many peers */
+	bool heard_differs; /* ... of which one said something else */
+	uint32_t depth;	    /* cells for each ordered pair of ranks */
+	uint32_t nwakes;
+	struct pldk__wake wakes[PLDK__WAKES]; /* sleepers that announcements have seen and nobody woke yet */
+	struct pldk__pred *epoch_preds;	      /* room for nranks - 1 */
+	uint64_t next_id; /* where the search for a free window id begins, see propose_id() */
 
 	/* Under lock */
 	pthread_mutex_t lock;
@@ -636,8 +645,13 @@ int pldk__notify_one(struct pldk_domain *domain, const struct pldk__map *map, ui
 		     int64_t value, uint64_t deadline_ns, struct pldk__wake *wakes, uint32_t *nwakes);
 
 /*
- * Rendezvous of all ranks of a domain, with proof that they make the same call: rendezvous.c.
+ * Numbered announcements, and the rendezvous that is one of them: announce.c. What they say: ledger.c.
  */
+#define PLDK__DIGEST_BITS 16
+#define PLDK__DIGEST_MASK ((INT64_C(1) << PLDK__DIGEST_BITS) - 1)
+#define PLDK__AGAIN 1	 /* not yet: wait and ask again */
+#define PLDK__LOOK 4u	 /* most announcements of one call that are under way */
+#define PLDK__INLINE 40u /* payload bytes in the line of a cell */
 #define PLDK__CALLS 32u		 /* entries of a call ledger */
 #define PLDK__CALL_TEXT 184u
 #define PLDK__CONTROL_MAGIC 0x7063746cu
@@ -709,10 +723,71 @@ void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread);
 int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
 		     uint64_t deadline_ns);
 /*
- * Complete what an earlier call has left announced, whatever its outcome. A call that is not the continuation of that
- * one must do so before it writes into memory of which two copies take turns: others may still read the older copy.
+ * Complete what earlier calls have left announced, whatever the outcome. A call that is not the continuation of the
+ * open one must do so before it writes into memory that takes turns: others may still read.
  */
 int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns);
+static inline bool pldk__is_open(const struct pldk_domain *domain)
+{
+	return domain->met < domain->announced;
+}
+
+/**
+ * struct pldk__payload - bytes that travel in the cells of an announcement
+ * @len: at most PLDK__INLINE
+ * @stride: rank r gets those at data + r * stride
+ */
+struct pldk__payload {
+	const void *data;
+	uint32_t len;
+	size_t stride;
+};
+
+/**
+ * pldk__announce() - say number domain->seq + 1 to all
+ * @digest: of the call, pldk__call_digest()
+ * @payload: or NULL; not where is_spread
+ *
+ * Never waits. Sleepers that it met are woken by the wait that follows, or by pldk__wake_all(). With call->err it says
+ * that this rank has failed, and the thread's sentence.
+ */
+void pldk__announce(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest,
+		    const struct pldk__payload *payload);
+void pldk__wake_all(struct pldk_domain *domain);
+/**
+ * pldk__arrived() - has everybody announced a number, and the same?
+ * @call, @digest: what this rank said
+ * @number: one of the open ones, in order
+ *
+ * Return: 0, an acquire of what all did before; PLDK__AGAIN; -EPROTO, a failed rank's errno, -ENOMEM.
+ */
+int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number);
+/* It was not yet: spin a moment for the first peer that it lacked. True: ask again. */
+bool pldk__arrive_look(struct pldk_domain *domain);
+/* It was not yet: wait for all that it lacked. Return: as pldk__wait_for() */
+int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
+		      uint64_t deadline_ns);
+
+/* The cell at rank `at` in which rank `from` announces a number. NULL if that is far. */
+static inline struct pld_cell *pldk__epoch_cell(const struct pldk_domain *domain, uint32_t at, uint64_t number,
+						uint32_t from)
+{
+	return pldk__cell_at(domain->epochs, at, (uint32_t)(number % domain->depth) * domain->nranks + from);
+}
+
+int64_t pldk__call_digest(const struct pldk__call *call);
+/* Of a phase of the call; never 0, which says "I failed". */
+static inline int64_t pldk__digest_at(int64_t digest, uint32_t phase)
+{
+	int64_t at = (digest + (int64_t)phase * 0x9e37) & PLDK__DIGEST_MASK;
+
+	return at ? at : 1;
+}
+bool pldk__call_is_full(const struct pldk__call *call);
+bool pldk__call_same(const struct pldk__call *a, const struct pldk__call *b);
+void pldk__ledger_write(struct pldk_domain *domain, uint64_t number, const struct pldk__call *call);
+const struct pldk__call *pldk__ledger_call(const struct pldk_domain *domain, uint64_t number);
+int pldk__ledger_compare(struct pldk_domain *domain, const struct pldk__call *call, uint64_t number);
 /* Make the cells and ledgers of a domain that was just joined; free what pldk__rendezvous_open() allocated. */
 int pldk__rendezvous_open(struct pldk_domain *domain);
 void pldk__rendezvous_close(struct pldk_domain *domain);

@@ -26,7 +26,7 @@ struct pldk_provider_ops;
  * struct pldk__pdomain - a joined domain as the provider sees it; first member of the provider's own struct
  * @ops: its provider
  * @status: status page (mapped read-only on dev)
- * @far: NULL, or far[peer] != 0 where the peer's slabs are not mapped here
+ * @far: NULL, or far[peer] != 0 where the peer's slabs are not mapped here. NULL on all ranks or on none
  * @rank: own rank
  * @nranks: ranks
  */

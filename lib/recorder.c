@@ -345,6 +345,14 @@ static const char *const event_names[] = {
 	[PLDK_EV_SUBSET] = "subset",
 	[PLDK_EV_FLUSH] = "flush",
 	[PLDK_EV_HANDLE_WAIT] = "handle_wait",
+	[PLDK_EV_REDUCE_SCATTER] = "reduce_scatter",
+	[PLDK_EV_ALL_TO_ALL] = "all_to_all",
+	[PLDK_EV_ALL_TO_ALL_V] = "all_to_all_v",
+	[PLDK_EV_REDUCE] = "reduce",
+	[PLDK_EV_GATHER] = "gather",
+	[PLDK_EV_SCATTER] = "scatter",
+	[PLDK_EV_SCAN] = "scan",
+	[PLDK_EV_EXSCAN] = "exscan",
 };
 
 /**

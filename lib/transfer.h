@@ -145,13 +145,13 @@ void pldk__lanes_free(struct pldk_domain *domain);
  * struct pldk__data - what the data path hangs on a domain (domain->coll_data)
  * @lanes: this domain's, or NULL; atomic
  * @lock, @all_lanes: in the world's: the lanes of all its domains; changed, walked and drained under the lock
- * @staging: of the collectives, private to coll.c; NULL until the first
+ * @colls: of the collectives (coll.h); NULL until the first
  */
 struct pldk__data {
 	struct pldk__lanes *lanes;
 	pthread_mutex_t lock;
 	struct pldk__lanes *all_lanes;
-	struct pldk__staging *staging;
+	struct pldk__colls *colls;
 };
 
 /* Made at the first use. NULL: no memory, sentence set. */

@@ -121,7 +121,7 @@ uint64_t world_collective_call(const struct world_waiter *waiter)
 {
 	if (waiter->window != PLD_WINDOW_ID_SYSTEM + PLDK__SYSTEM_EPOCHS)
 		return 0;
-	return (uint64_t)waiter->expected >> 16; /* see lib/rendezvous.c */
+	return (uint64_t)waiter->expected >> 16; /* see lib/announce.c */
 }
 
 void world_waiter_text(const struct world_waiter *waiter, char *text, size_t room)

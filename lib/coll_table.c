@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The sizes of the collectives: slots of the outbox, chunks, how many are under way. All ranks must come to the same
+ * numbers, so they follow from what is equal on all: ranks, arguments, and whether ranks share a CPU
+ * (domain->is_shared; shares_cpu and has_far differ from rank to rank).
+ *
+ * Where every rank has a CPU of its own, chunks overlap: while the peers read one, the next is written. They are small
+ * enough that those under way stay in the second-level cache, and not below 16 KiB, where the cost of handing over a
+ * line rises (copy.c). Where ranks share a CPU, each number costs a switch of processes on each CPU, which is more than
+ * copying half a MiB: few large chunks, one at a time.
+ */
+#include "coll.h"
+
+#define DEEP_RANKS 8u			/* as in announce.c: more ranks have no cells for several numbers under way */
+#define ALIGN UINT64_C(64)
+#define DEEP_SLOTS (2u * PLDK__LOOK)
+#define DEEP_SLOT_BYTES (128u << 10)
+#define FLAT_SLOTS 2u
+#define FLAT_BYTES (32u << 20)		/* one slot of each rank together */
+#define FLAT_SLOT_MIN (32u << 10)	/* holds 1,024 rows of 32 bytes, and 1,024 counts */
+#define FLAT_SLOT_MAX (1u << 20)
+
+static bool is_deep(const struct pldk_domain *domain)
+{
+	return !domain->is_shared && domain->nranks <= DEEP_RANKS;
+}
+
+/**
+ * pldk__coll_geometry() - the outbox of a rank
+ * @out_slots: at least twice the numbers under way: see coll_slot.c
+ */
+void pldk__coll_geometry(const struct pldk_domain *domain, uint32_t *out_slots, uint32_t *out_slot_bytes)
+{
+	uint32_t bytes = FLAT_BYTES / domain->nranks & ~4095u;
+
+	_Static_assert(DEEP_SLOTS >= 2 * PLDK__LOOK && FLAT_SLOTS >= 2, "slots are written while they are read");
+	if (is_deep(domain)) {
+		*out_slots = DEEP_SLOTS;
+		*out_slot_bytes = DEEP_SLOT_BYTES;
+		return;
+	}
+	*out_slots = FLAT_SLOTS;
+	*out_slot_bytes = bytes < FLAT_SLOT_MIN ? FLAT_SLOT_MIN : bytes > FLAT_SLOT_MAX ? FLAT_SLOT_MAX : bytes;
+}
+
+/**
+ * pldk__coll_choose() - chunk and look of a call whose arguments are checked
+ */
+void pldk__coll_choose(struct pldk__coll *coll)
+{
+	uint64_t rows = coll->rule->has_in_rows ? coll->domain->nranks : 1;
+	uint64_t bytes = coll->len * rows;
+	uint64_t most;
+	uint32_t slots;
+	uint32_t slot_bytes;
+
+	pldk__coll_geometry(coll->domain, &slots, &slot_bytes);
+	/* Where a carrier may be late, a number must have been told to all before the next is. */
+	coll->look = is_deep(coll->domain) && !coll->domain->is_spread ? PLDK__LOOK : 1;
+	most = slot_bytes;
+	if (coll->look > 1 && bytes > (32u << 10))
+		most = bytes <= (256u << 10) ? 32u << 10 : 64u << 10;
+	coll->chunk = most / rows;
+	/* A multiple of every element size; of a line, if there is room. */
+	coll->chunk &= coll->chunk >= ALIGN ? ~(ALIGN - 1) : ~UINT64_C(7);
+	if (coll->chunk > coll->len)
+		coll->chunk = coll->len;
+}

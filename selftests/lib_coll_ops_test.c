@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Conformance: every collective operation against a scalar oracle. All ranks compute what all brought, so each checks
+ * every element that it got; what it must not write is guarded and compared. Cases are drawn by a seed that all ranks
+ * share and that a failure prints: PLDK_COLL_SEED=N runs the cases from there.
+ */
+#include "pldk_test.h"
+#include "pldk_test_dtypes.h"
+
+enum op {
+	BARRIER, ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_TO_ALL_V,
+	REDUCE, GATHER, SCATTER, SCAN, EXSCAN, OPS
+};
+
+static const char *const names[OPS] = { "barrier", "allreduce", "broadcast", "allgather", "reduce_scatter", "all_to_all",
+					"all_to_all_v", "reduce", "gather", "scatter", "scan", "exscan" };
+
+#define GUARD 64
+#define ROOM (6u << 20) /* bytes of a buffer */
+
+/**
+ * struct plan - a case, the same on all ranks
+ * @count: elements of a block
+ * @shift: elements by which the buffers are off their alignment
+ * @in_place: the input stands in the output where the operation knows that
+ * @placement: 0 private, 1 window, 2 mixed from rank to rank
+ */
+struct plan {
+	uint64_t seed;
+	enum op op;
+	enum pldk_dtype dtype;
+	enum pldk_reduce_op reduce;
+	size_t count;
+	size_t shift;
+	int root;
+	int in_place;
+	int placement;
+};
+
+static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t x = (a + 1) * 0x9e3779b97f4a7c15u ^ (b + 1) * 0xbf58476d1ce4e5b9u ^ (c + 1) * 0x94d049bb133111ebu;
+
+	x ^= x >> 31;
+	x *= 0xd6e8feb86659fd93u;
+	return x ^ x >> 29;
+}
+
+/* What rank has at element i of its input (i counts over all rows). Floats have NaN, infinities and -0 among them. */
+static void element(const struct plan *plan, int rank, size_t i, void *out)
+{
+	static const double special[] = { NAN, INFINITY, -INFINITY, -0.0, 0.0, 65504, -65504, 1e-7, 3.0e38, 1e300 };
+	uint64_t x = mix((uint64_t)rank, i, plan->seed);
+
+	if (plan->dtype > PLDK_BF16)
+		memcpy(out, &x, pldk_dtype_size(plan->dtype));
+	else if (x % 32 == 0)
+		pt_store(plan->dtype, out, 0, special[x / 32 % ARRAY_SIZE(special)]);
+	else
+		pt_store(plan->dtype, out, 0,
+			 ldexp((double)(int64_t)(x >> 12 & 0xffff) - 32768, (int)(x >> 40) % 12 - 20));
+}
+
+#define COMBINE(acc, x, op)                                                                                            \
+	((op) == PLDK_SUM    ? (acc) + (x)                                                                             \
+	 : (op) == PLDK_PROD ? (acc) * (x)                                                                             \
+	 : (acc) != (acc)    ? (acc)                                                                                   \
+	 : (x) != (x)	     ? (x)                                                                                     \
+	 : (op) == PLDK_MAX  ? ((acc) > (x) ? (acc) : (x))                                                             \
+			     : ((acc) < (x) ? (acc) : (x)))
+
+/* Element i of ranks 0..n-1, combined in that order. 16-bit floats in binary32, rounded once; integers wrap. */
+static void combined(const struct plan *plan, int n, size_t i, void *want)
+{
+	double fp64 = 0;
+	float fp32 = 0;
+	int64_t whole = 0;
+
+	for (int r = 0; r < n; r++) {
+		int64_t bits = 0;
+
+		element(plan, r, i, &bits);
+		if (plan->dtype == PLDK_FP64) {
+			double x = pt_load(plan->dtype, &bits, 0);
+
+			fp64 = r ? COMBINE(fp64, x, plan->reduce) : x;
+		} else if (plan->dtype <= PLDK_BF16) {
+			float x = (float)pt_load(plan->dtype, &bits, 0);
+
+			fp32 = r ? COMBINE(fp32, x, plan->reduce) : x;
+		} else {
+			int64_t x = plan->dtype == PLDK_INT64 ? bits : (int64_t)pt_load(plan->dtype, &bits, 0);
+
+			if (r && plan->reduce == PLDK_SUM)
+				whole = (int64_t)((uint64_t)whole + (uint64_t)x);
+			else if (r && plan->reduce == PLDK_PROD)
+				whole = (int64_t)((uint64_t)whole * (uint64_t)x);
+			else
+				whole = r ? COMBINE(whole, x, plan->reduce) : x;
+		}
+	}
+	if (plan->dtype == PLDK_FP64)
+		pt_store(plan->dtype, want, 0, fp64);
+	else if (plan->dtype <= PLDK_BF16)
+		pt_store(plan->dtype, want, 0, (double)fp32);
+	else
+		memcpy(want, &whole, pldk_dtype_size(plan->dtype));
+}
+
+/* NaN is NaN whatever its bits, and which zero MAX and MIN give is not promised; all else is exact. */
+static bool agrees(const struct plan *plan, bool is_combined, const void *want, const void *got)
+{
+	double a, b;
+
+	if (!is_combined || plan->dtype > PLDK_BF16)
+		return !memcmp(want, got, pldk_dtype_size(plan->dtype));
+	a = pt_load(plan->dtype, want, 0);
+	b = pt_load(plan->dtype, got, 0);
+	if (a != a || b != b)
+		return a != a && b != b;
+	return a == b && (plan->reduce == PLDK_MAX || plan->reduce == PLDK_MIN || signbit(a) == signbit(b));
+}
+
+/* How many elements rank `from` sends to rank `to` in an all_to_all_v: nothing, a part, all. */
+static size_t sends(const struct plan *plan, int from, int to)
+{
+	uint64_t x = mix((uint64_t)from * 64 + (uint64_t)to, 99, plan->seed);
+
+	return x % 4 == 0 ? 0 : x % 4 == 1 ? plan->count : plan->count ? x / 4 % (plan->count + 1) : 0;
+}
+
+static bool combines(enum op op)
+{
+	return op == ALLREDUCE || op == REDUCE_SCATTER || op == REDUCE || op == SCAN || op == EXSCAN;
+}
+
+static bool has_in_rows(enum op op)
+{
+	return op == REDUCE_SCATTER || op == ALL_TO_ALL || op == ALL_TO_ALL_V || op == SCATTER;
+}
+
+static bool has_out_rows(enum op op)
+{
+	return op == ALLGATHER || op == ALL_TO_ALL || op == ALL_TO_ALL_V || op == GATHER;
+}
+
+/* What stands at element i of row `row` of this rank's output afterwards. False: it is left as it was. */
+static bool wanted(const struct plan *plan, int rank, int size, int row, size_t i, void *want)
+{
+	switch (plan->op) {
+	case ALLREDUCE:
+		combined(plan, size, i, want);
+		return true;
+	case REDUCE:
+		combined(plan, size, i, want);
+		return rank == plan->root;
+	case REDUCE_SCATTER:
+		combined(plan, size, (size_t)rank * plan->count + i, want);
+		return true;
+	case SCAN:
+		combined(plan, rank + 1, i, want);
+		return true;
+	case EXSCAN:
+		combined(plan, rank, i, want);
+		return rank > 0;
+	case BROADCAST:
+		element(plan, plan->root, i, want);
+		return true;
+	case SCATTER:
+		element(plan, plan->root, (size_t)rank * plan->count + i, want);
+		return true;
+	case ALLGATHER:
+		element(plan, row, i, want);
+		return true;
+	case GATHER:
+		element(plan, row, i, want);
+		return rank == plan->root;
+	case ALL_TO_ALL:
+		element(plan, row, (size_t)rank * plan->count + i, want);
+		return true;
+	case ALL_TO_ALL_V:
+		element(plan, row, (size_t)rank * plan->count + i, want);
+		return i < sends(plan, row, rank);
+	default:
+		return false;
+	}
+}
+
+static int call(struct pldk_domain *world, const struct plan *plan, const void *in, void *out, int64_t timeout)
+{
+	size_t send[PT_MAX_RANKS], recv[PT_MAX_RANKS], n = plan->count;
+	int rank = pldk_rank(world);
+	enum pldk_dtype t = plan->dtype;
+
+	for (int r = 0; r < pldk_size(world); r++) {
+		send[r] = sends(plan, rank, r);
+		recv[r] = sends(plan, r, rank);
+	}
+	switch (plan->op) {
+	case ALLREDUCE:
+		return pldk_allreduce(world, in, out, n, t, plan->reduce, PLDK_MODE_AUTO, timeout);
+	case BROADCAST:
+		return pldk_broadcast(world, out, n, t, plan->root, timeout);
+	case ALLGATHER:
+		return pldk_allgather(world, in, out, n, t, timeout);
+	case REDUCE_SCATTER:
+		return pldk_reduce_scatter(world, in, out, n, t, plan->reduce, timeout);
+	case ALL_TO_ALL:
+		return pldk_all_to_all(world, in, out, n, t, timeout);
+	case ALL_TO_ALL_V:
+		return pldk_all_to_all_v(world, in, out, n, send, recv, t, timeout);
+	case REDUCE:
+		return pldk_reduce(world, in, out, n, t, plan->reduce, plan->root, timeout);
+	case GATHER:
+		return pldk_gather(world, in, out, n, t, plan->root, timeout);
+	case SCATTER:
+		return pldk_scatter(world, in, out, n, t, plan->root, timeout);
+	case SCAN:
+		return pldk_scan(world, in, out, n, t, plan->reduce, timeout);
+	case EXSCAN:
+		return pldk_exscan(world, in, out, n, t, plan->reduce, timeout);
+	default:
+		return pldk_barrier(world, timeout);
+	}
+}
+
+/* A rank that is impatient gives up at any place and comes again: it goes on where it was. */
+static int call_until_done(struct pldk_domain *world, const struct plan *plan, const void *in, void *out)
+{
+	uint64_t x = mix((uint64_t)pldk_rank(world), 3, plan->seed);
+	int64_t start = pt_now();
+	int ret;
+
+	if (plan->seed / OPS % 4 || x % 3)
+		return call(world, plan, in, out, PT_LONG);
+	do {
+		sched_yield();
+		ret = call(world, plan, in, out, x / 3 % 2 ? PLDK_TRY : (int64_t)(pt_random(&x) % 20000));
+	} while ((ret == -ETIMEDOUT || ret == -EAGAIN) && pt_ms_since(start) < pt_slow_ms(20000));
+	return ret;
+}
+
+static void fill(const struct plan *plan, int rank, size_t from, size_t n, char *at)
+{
+	size_t width = pldk_dtype_size(plan->dtype);
+
+	for (size_t i = 0; i < n; i++)
+		element(plan, rank, from + i, at + i * width);
+}
+
+/*
+ * Run one case. Private and window halves of a rank's memory: places[0..1] are private, [2..3] in a window.
+ */
+static void run_case(struct __test_metadata *_metadata, struct pldk_domain *world, const struct plan *plan,
+		     char *const *places)
+{
+	int rank = pldk_rank(world), size = pldk_size(world);
+	size_t width = pldk_dtype_size(plan->dtype), len = plan->count * width, skew = GUARD + plan->shift * width;
+	int out_rows = has_out_rows(plan->op) ? size : 1, in_rows = has_in_rows(plan->op) ? size : 1, row = 0;
+	bool is_root = rank == plan->root, in_place = plan->in_place;
+	bool is_combined = combines(plan->op);
+	bool shared = plan->placement == 1 || (plan->placement == 2 && (plan->seed + (uint64_t)rank) % 2);
+	char *in = places[shared ? 2 : 0] + skew, *out = places[shared ? 3 : 1] + skew, *own_out;
+	const void *given = in;
+	int ret;
+	/* Long blocks are computed at their ends, at chunk edges, and now and then. */
+	size_t stride = plan->count > 3000 ? 61 : 1, out_len = (size_t)out_rows * len;
+
+	if (plan->op == BARRIER || plan->op == BROADCAST || plan->op == ALL_TO_ALL || plan->op == ALL_TO_ALL_V ||
+	    plan->op == SCATTER)
+		in_place = false;
+	if (plan->op == REDUCE || plan->op == GATHER)
+		in_place = in_place && is_root;
+	if (in_place && plan->op == REDUCE_SCATTER)
+		out_len = (size_t)size * len;
+	memset(out - GUARD, 0xa5, out_len + 2 * GUARD);
+	memset(in - GUARD, 0x5a, (size_t)in_rows * len + 2 * GUARD);
+	fill(plan, rank, 0, (size_t)in_rows * plan->count, in);
+	own_out = out;
+	if (in_place && has_out_rows(plan->op)) {
+		fill(plan, rank, 0, plan->count, out + (size_t)rank * len);
+		given = plan->seed % 2 ? PLDK_IN_PLACE : out + (size_t)rank * len;
+	} else if (in_place) {
+		fill(plan, rank, 0, (size_t)in_rows * plan->count, out);
+		given = plan->seed % 2 || plan->op == REDUCE_SCATTER ? PLDK_IN_PLACE : out;
+		if (plan->op == REDUCE_SCATTER) {
+			row = rank;
+			own_out = out + (size_t)rank * len;
+		}
+	}
+	if (plan->op == BROADCAST && is_root)
+		fill(plan, rank, 0, plan->count, out);
+	ret = call_until_done(world, plan, given, out);
+	ASSERT_EQ(0, ret) TH_LOG("%s, seed %" PRIu64 ": %s", names[plan->op], plan->seed, pldk_last_error());
+	for (int r = 0; r < out_rows; r++) {
+		for (size_t i = 0; i < plan->count; i += i > 40 && i + 40 < plan->count ? stride : 1) {
+			int64_t want = 0;
+			char *got = own_out + ((size_t)r * plan->count + i) * width;
+
+			if (!wanted(plan, rank, size, r, i, &want)) {
+				memset(&want, 0xa5, sizeof(want));
+				if (in_place && (plan->op == EXSCAN))
+					element(plan, rank, i, &want);
+				ASSERT_EQ(0, memcmp(&want, got, width))
+				TH_LOG("%s wrote row %d element %zu on rank %d of %d: count %zu %s root %d, seed %" PRIu64,
+				       names[plan->op], r, i, rank, size, plan->count, pldk_dtype_name(plan->dtype),
+				       plan->root, plan->seed);
+				continue;
+			}
+			ASSERT_TRUE(agrees(plan, is_combined, &want, got))
+			TH_LOG("%s row %d element %zu on rank %d of %d: %g (%#" PRIx64 ") wanted: count %zu %s op %d root %d in_place %d placement %d, seed %" PRIu64,
+			       names[plan->op], r, i, rank, size, pt_load(plan->dtype, &want, 0), (uint64_t)want,
+			       plan->count, pldk_dtype_name(plan->dtype), plan->reduce, plan->root, in_place,
+			       plan->placement, plan->seed);
+		}
+	}
+	/* Guards, the rows beside the own one, and the input. */
+	for (size_t i = 0; i < GUARD; i++) {
+		ASSERT_EQ(0xa5, (unsigned char)out[(ssize_t)i - GUARD]) TH_LOG("%s, seed %" PRIu64, names[plan->op], plan->seed);
+		ASSERT_EQ(0xa5, (unsigned char)out[out_len + i]) TH_LOG("%s, seed %" PRIu64, names[plan->op], plan->seed);
+		ASSERT_EQ(0x5a, (unsigned char)in[(ssize_t)i - GUARD]);
+		ASSERT_EQ(0x5a, (unsigned char)in[(size_t)in_rows * len + i]);
+	}
+	for (int r = 0; r < in_rows; r++) {
+		for (size_t i = 0; i < plan->count; i += stride) {
+			size_t at = (size_t)r * plan->count + i;
+			int64_t mine = 0;
+
+			element(plan, rank, at, &mine);
+			ASSERT_EQ(0, memcmp(&mine, in + at * width, width))
+			TH_LOG("%s changed its input, seed %" PRIu64, names[plan->op], plan->seed);
+			if (in_place && plan->op == REDUCE_SCATTER && r != row) {
+				ASSERT_EQ(0, memcmp(&mine, out + at * width, width))
+				TH_LOG("reduce_scatter in place wrote row %d of rank %d, seed %" PRIu64, r, rank, plan->seed);
+			}
+		}
+	}
+}
+
+/* Counts that matter: nothing, one, what fits a cell's line and just not, primes, around chunks and slots. */
+static size_t draw_count(uint64_t x, int size, size_t width, bool brief)
+{
+	static const size_t edges[] = { 16u << 10, 32u << 10, 64u << 10, 128u << 10, 256u << 10, 1u << 20 };
+	static const size_t primes[] = { 7, 31, 97, 257, 1009, 4093 };
+	size_t n;
+
+	switch (x % 8) {
+	case 0:
+		return x / 8 % 2;
+	case 1:
+		return 40 / width + x / 8 % 3 - 1;
+	case 2:
+	case 3:
+		return x / 8 % (4 * (size_t)size + 4);
+	case 4:
+	case 5:
+		return primes[x / 8 % (ARRAY_SIZE(primes) - brief)];
+	default:
+		n = edges[x / 8 % (ARRAY_SIZE(edges) - (brief ? 4 : 1))] / width;
+		if (x / 64 % 2)
+			n /= (size_t)size;
+		return n + x / 128 % 3 - 1;
+	}
+}
+
+static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
+{
+	uint64_t x = mix(seed, (uint64_t)size, 7);
+	size_t most;
+
+	plan->seed = seed;
+	plan->op = (enum op)(seed % OPS);
+	plan->dtype = (enum pldk_dtype)(1 + x % PT_DTYPES);
+	plan->reduce = (enum pldk_reduce_op)(x / 16 % 4);
+	plan->count = draw_count(x >> 8, size, pldk_dtype_size(plan->dtype), brief);
+	most = (ROOM - 4096) / pldk_dtype_size(plan->dtype);
+	if (has_in_rows(plan->op) || has_out_rows(plan->op))
+		most /= (size_t)size;
+	if (plan->count > most)
+		plan->count = most;
+	plan->shift = (x >> 32) % 4 == 2 ? 3 : (x >> 32) % 4 == 1;
+	plan->root = (int)((x >> 36) % (uint64_t)size);
+	plan->in_place = x >> 44 & 1;
+	plan->placement = (int)((x >> 45) % 3);
+}
+
+struct range {
+	uint64_t from;
+	uint64_t to;
+};
+
+RANK(run_cases)
+{
+	const struct range *range = arg;
+	bool brief = pt_scale() < 100 || pt_is_far();
+	struct pldk_window *window = pt_window(_metadata, world, 2 * ROOM);
+	char *shared = pldk_window_base(window), *places[4] = { malloc(ROOM), malloc(ROOM), shared, shared + ROOM };
+
+	for (uint64_t seed = range->from; seed < range->to; seed++) {
+		struct plan plan;
+
+		draw(&plan, seed, size, brief);
+		run_case(_metadata, world, &plan, places);
+		/* The same memory is filled anew at once: no rank may be reading it any more. */
+	}
+	free(places[0]);
+	free(places[1]);
+	(void)rank;
+}
+
+TEST(every_operation_type_and_count_gives_what_the_oracle_says)
+{
+	const char *text = getenv("PLDK_COLL_SEED");
+	uint64_t from = text ? strtoull(text, NULL, 0) : 1;
+
+	for (int size = 1; size <= 9; size += pt_scale() < 100 && size > 2 ? 3 : 1) {
+		struct range range = { from, from + (uint64_t)pt_rounds(pt_is_far() ? 240 : 720) };
+		struct pt_run run = { .nranks = size, .body = run_cases, .arg = &range, .limit_ms = 60000 };
+
+		pt_start(_metadata, &run);
+		pt_finish(_metadata, &run);
+	}
+}
+
+/*
+ * Mistakes of one rank
+ */
+
+enum mistake { DTYPE, NO_BUFFER, REDUCE_OP, ROOT_RANGE, OVERLAPPING, COUNTS, IN_PLACE, HUGE_COUNT, MISTAKES };
+
+static bool has_root(enum op op)
+{
+	return op == BROADCAST || op == REDUCE || op == GATHER || op == SCATTER;
+}
+
+/* Can a rank that is not the root make this mistake? */
+static bool can_make(enum op op, enum mistake mistake)
+{
+	switch (mistake) {
+	case REDUCE_OP:
+		return combines(op);
+	case ROOT_RANGE:
+		return has_root(op);
+	case OVERLAPPING: /* such a rank has one buffer only */
+		return op != BARRIER && !has_root(op);
+	case COUNTS:
+		return op == ALL_TO_ALL_V;
+	case IN_PLACE:
+		return op != BARRIER && op != SCATTER && op != BROADCAST;
+	case HUGE_COUNT:
+		return op != BARRIER && op != ALL_TO_ALL_V;
+	default:
+		return op != BARRIER;
+	}
+}
+
+/* The operation with one thing wrong. */
+static int make_mistake(struct pldk_domain *world, enum op op, enum mistake mistake)
+{
+	static char buffer[4096];
+	struct plan plan = { .op = op, .dtype = PLDK_INT32, .count = 4, .seed = 1 };
+	const size_t good[4] = { 4, 4, 4, 4 }, bad[4] = { 4, 5, 4, 4 };
+	const void *in = buffer;
+	void *out = buffer + 2048;
+
+	switch (mistake) {
+	case DTYPE:
+		plan.dtype = (enum pldk_dtype)77;
+		break;
+	case NO_BUFFER:
+		in = op == SCATTER ? in : NULL;
+		out = op == SCATTER || op == BROADCAST ? NULL : out;
+		break;
+	case REDUCE_OP:
+		plan.reduce = (enum pldk_reduce_op)4;
+		break;
+	case ROOT_RANGE:
+		plan.root = pldk_size(world);
+		break;
+	case OVERLAPPING:
+		out = buffer + 4;
+		break;
+	case IN_PLACE:
+		if (has_root(op) || op == ALL_TO_ALL || op == ALL_TO_ALL_V)
+			in = PLDK_IN_PLACE;
+		else
+			out = (void *)(uintptr_t)PLDK_IN_PLACE;
+		break;
+	case HUGE_COUNT:
+		plan.count = SIZE_MAX / 3;
+		break;
+	default:
+		break;
+	}
+	if (op == ALL_TO_ALL_V)
+		return pldk_all_to_all_v(world, in, out, plan.count, mistake == COUNTS ? bad : good, good, plan.dtype,
+					 PT_LONG);
+	return call(world, &plan, in, out, PT_LONG);
+}
+
+RANK(one_is_wrong)
+{
+	const size_t good[4] = { 4, 4, 4, 4 };
+	int32_t in[16] = { 0 }, out[16];
+
+	for (int op = BARRIER; op < OPS; op++) {
+		for (int mistake = 0; mistake < MISTAKES; mistake++) {
+			struct plan plan = { .op = (enum op)op, .dtype = PLDK_INT32, .count = 4, .seed = 1 };
+			int expected = mistake == HUGE_COUNT ? -EOVERFLOW : -EINVAL;
+			int64_t start = pt_now(), ret = 0, sum = 1;
+
+			if (!can_make((enum op)op, (enum mistake)mistake))
+				continue;
+			if (rank == 1)
+				ret = make_mistake(world, (enum op)op, (enum mistake)mistake);
+			else if (op == ALL_TO_ALL_V)
+				ret = pldk_all_to_all_v(world, in, out, 4, good, good, PLDK_INT32, PT_LONG);
+			else
+				ret = call(world, &plan, in, out, PT_LONG);
+			if (rank != 1)
+				EXPECT_SAYS("rank 1", names[op]);
+			EXPECT_EQ(expected, ret)
+			TH_LOG("%s mistake %d on rank %d: %s", names[op], mistake, rank, pldk_last_error());
+			EXPECT_LT(pt_ms_since(start), pt_slow_ms(2000));
+			/* Nobody was left behind. */
+			ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO,
+						 PT_LONG));
+			ASSERT_EQ(size, sum);
+		}
+	}
+}
+
+TEST(arguments_that_are_wrong_on_one_rank_are_told_to_all)
+{
+	for (int size = 2; size <= 4; size++)
+		run_ranks(size, one_is_wrong, NULL);
+}
+
+RANK(counts_differ)
+{
+	size_t send[4], recv[4];
+	int64_t sum = 1;
+	int32_t in[4 * 9], out[4 * 9];
+
+	memset(in, 0, sizeof(in));
+	for (int r = 0; r < size; r++)
+		send[r] = recv[r] = 3;
+	/* Rank 1 wants more from rank 0 than that sends. */
+	if (rank == 1)
+		recv[0] = 7;
+	EXPECT_RET(-EPROTO, pldk_all_to_all_v(world, in, out, 9, send, recv, PLDK_INT32, PT_LONG));
+	EXPECT_SAYS("rank 0", "rank 1", "3", "7");
+	ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+	ASSERT_EQ(size, sum);
+}
+
+TEST(receive_counts_that_are_not_what_is_sent_are_eproto_on_all)
+{
+	for (int size = 2; size <= 4; size++)
+		run_ranks(size, counts_differ, NULL);
+}
+
+/* A call of many chunks is given up in the middle and another one made: all hear of it, and then all is well again. */
+RANK(give_up_for_another)
+{
+	const size_t count = 1u << 18;
+	float *in = malloc(count * sizeof(*in)), *out = malloc(count * sizeof(*out));
+	int64_t ret, sum;
+
+	for (int round = 0; round < 20; round++) {
+		sum = 1;
+		for (size_t i = 0; i < count; i++)
+			in[i] = 1;
+		if (rank == 0) {
+			ret = pldk_allreduce(world, in, out, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO,
+					     10000 * round);
+			if (ret != -ETIMEDOUT && ret != -EAGAIN) {
+				EXPECT_EQ(0, ret);
+				atomic_store(pt_word(round), 1);
+				ASSERT_OK(pldk_barrier(world, PT_LONG));
+				continue;
+			}
+			/* If only the last chunk was open, this meets their next call, the barrier. */
+			ret = pldk_scan(world, in, out, 1, PLDK_FP32, PLDK_SUM, PT_LONG);
+			EXPECT_EQ(-EPROTO, ret);
+		} else {
+			ret = pldk_allreduce(world, in, out, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG);
+			if (!ret) {
+				ret = pldk_barrier(world, PT_LONG);
+				if (!ret) {
+					EXPECT_EQ(1, atomic_load(pt_word(round)));
+					continue;
+				}
+			}
+			EXPECT_EQ(-EPROTO, ret) TH_LOG("%s", pldk_last_error());
+		}
+		EXPECT_SAYS("scan");
+		ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
+		ASSERT_EQ(size, sum);
+	}
+	free(in);
+	free(out);
+}
+
+TEST(a_call_given_up_for_another_is_eproto_on_all_and_the_next_one_works)
+{
+	for (int size = 2; size <= 4; size++) {
+		pt_clear_words();
+		run_ranks(size, give_up_for_another, NULL);
+	}
+}
+
+/* Ranks that have a CPU each, as far as the library knows, have several chunks under way. */
+TEST(chunks_that_overlap_give_what_the_oracle_says)
+{
+	static const int cpus[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	struct pldk_world_options options = PLDK_WORLD_OPTIONS_INIT;
+
+	SKIP_ON_DEV("the module knows the CPUs");
+	options.cpus = cpus;
+	for (int size = 2; size <= 8; size += 3) {
+		struct range range = { 10000, 10000 + (uint64_t)pt_rounds(120) };
+		struct pt_run run = {
+			.nranks = size, .body = run_cases, .arg = &range, .options = &options, .limit_ms = 60000
+		};
+
+		pt_start(_metadata, &run);
+		pt_finish(_metadata, &run);
+		pt_clear_words();
+		run.body = give_up_for_another;
+		run.arg = NULL;
+		pt_start(_metadata, &run);
+		pt_finish(_metadata, &run);
+	}
+}
+
+TEST_HARNESS_MAIN
