@@ -150,7 +150,7 @@ static int tell(struct pldk_domain *domain, const struct pldk__payload *payload,
 		if (domain->nwakes == PLDK__WAKES)
 			pldk__wake_all(domain);
 		if (payload)
-			memcpy(pldk__cell_at(domain->epochs, rank, cell)->reserved,
+			memcpy(pldk__cell_at(domain->epochs, rank, cell)->payload,
 			       (const char *)payload->data + rank * payload->stride, payload->len);
 		ret = pldk__notify_one(domain, domain->epochs, rank, cell, PLD_NOTIFY_SET, domain->told, deadline_ns,
 				       domain->wakes, &domain->nwakes);
@@ -285,8 +285,10 @@ int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, c
 	uint32_t i;
 	int ret = is_telling(domain) ? tell(domain, NULL, deadline_ns) : 0;
 
-	if (ret)
+	if (ret) {
+		pldk__wake_all(domain); /* near ones, who were told */
 		return pldk__fail_prefix(ret, "rank %u: %s: ", domain->rank, pldk_event_name(call->op));
+	}
 	nwakes = domain->nwakes;
 	for (i = domain->heard; i < domain->nranks - 1; i++) {
 		struct pldk__pred *pred = &wait.preds[wait.npreds++];

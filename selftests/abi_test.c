@@ -18,7 +18,7 @@ AT(pld_cell, value, 0);
 AT(pld_cell, provenance, 8);
 AT(pld_cell, sleepers, 16);
 AT(pld_cell, reserved32, 20);
-AT(pld_cell, reserved, 24);
+AT(pld_cell, payload, 24);
 
 SIZE(pld_member, 32);
 AT(pld_member, state, 0);

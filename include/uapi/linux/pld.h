@@ -108,19 +108,19 @@
  *            @sleepers and enters the kernel (CELL_WAKE) when it is not zero; see "Sleeping and waking" in
  *            kmod/wait.c. Written by the kernel on dev, by the waiters on the embedded provider.
  * @reserved32: zero
- * @reserved: zero
+ * @payload: for the users of the window: what travels with @value in one line. Stored before it. The kernel only zeroes
+ *           it, in WINDOW_RESET
  *
  * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else. The
- * proof
- * behind EDEADLK assumes that cells change by notify of joined ranks: who writes them otherwise (through a mapping kept
- * after leaving, ptrace, DMA) may cause an EDEADLK in the domains of the processes involved.
+ * proof behind EDEADLK assumes that cells change by notify of joined ranks: who writes them otherwise (through a
+ * mapping kept after leaving, ptrace, DMA) may cause an EDEADLK in the domains of the processes involved.
  */
 struct pld_cell {
 	__aligned_s64 value;
 	__aligned_u64 provenance;
 	__u32 sleepers;
 	__u32 reserved32;
-	__aligned_u64 reserved[5];
+	__aligned_u64 payload[5];
 };
 
 /*
