@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -166,6 +167,8 @@ int pldk_world_mark_dead(int fd, int rank, int wait_status)
 		return -EBADF;
 	if (rank < 0 || rank >= PLDK_MAX_RANKS)
 		return pldk__fail(-EINVAL, "world_mark_dead: rank %d", rank);
+	if (!WIFEXITED(wait_status) && !WIFSIGNALED(wait_status))
+		return pldk__fail(-EINVAL, "world_mark_dead: %#x is not how a process ends: pass what waitpid(2) gave", wait_status);
 	return ops->mark_dead(fd, (uint32_t)rank, wait_status);
 }
 

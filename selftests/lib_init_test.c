@@ -483,6 +483,9 @@ TEST(join_fails_when_the_launcher_says_that_a_rank_never_came)
 	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, 3, 0));
 	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, -1, 0));
 	EXPECT_RET(-EBADF, pldk_world_mark_dead(-1, 1, 0));
+	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, 1, -1));
+	EXPECT_RET(-EINVAL, pldk_world_mark_dead(fd, 1, SIGSTOP << 8 | 0x7f));
+	EXPECT_SAYS("waitpid");
 	EXPECT_OK(pldk_world_mark_dead(fd, 1, 3 << 8));
 	EXPECT_RET(-EOWNERDEAD, pldk_world_join(fd, 0, PT_LONG, &world));
 	EXPECT_SAYS("rank 1", "code 3");

@@ -15,7 +15,7 @@ alone() {
 	local options=$1 header=$2 compiler=${3:-gcc}
 	# shellcheck disable=SC2086 # words
 	printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header" |
-		$compiler $options -pedantic -Wall -Wextra -Werror -fsyntax-only \
+		$compiler $options -pedantic -Wall -Wextra -Wshadow -Werror -fsyntax-only \
 			-I"$build/include" -Iinclude -Iinclude/uapi -
 }
 
@@ -26,7 +26,7 @@ use() {
 		'{ int (*by_pointer)(struct pldk_domain *, int64_t) = pldk_barrier;' \
 		'  if (pldk_wait(w, 0, PLDK_GE, 1, PLDK_SEC(1)) < 0) return by_pointer(d, PLDK_FOREVER);' \
 		'  return pldk_barrier(d, PLDK_TIMEOUT_DEFAULT); }' |
-		$1 -Wall -Wextra -Werror -fsyntax-only -I"$build/include" -Iinclude -
+		$1 -Wall -Wextra -Wshadow -Werror -fsyntax-only -I"$build/include" -Iinclude -
 }
 
 # A header must not shout names that are not ours into a program.

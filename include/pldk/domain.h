@@ -14,6 +14,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+/* In C a struct and a function may have one name, as stat(2) has. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 /**
@@ -218,6 +221,7 @@ int pldk_set_timeout(int64_t timeout_ns);
 #endif
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 
