@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -299,6 +300,20 @@ static int join_view(const struct shm_view *view, uint32_t rank, struct shm_pd *
 	return 0;
 }
 
+/* Ranks look after each other by process ids, which mean the same process in one PID namespace only. */
+static int same_pid_namespace(struct shm_header *header)
+{
+	uint64_t first = 0;
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || pldk__cas_seq(&header->pid_ns, &first, st.st_ino) || first == st.st_ino)
+		return 0;
+	return pldk__fail(-EPERM,
+			  "this process is in another PID namespace than the rank that joined first, so neither can see "
+			  "whether the other lives: start their containers with one PID namespace (--pid), or use "
+			  "PLDK_PROVIDER=dev");
+}
+
 static int shm_join(int fd, uint32_t rank, struct pldk__pdomain **out)
 {
 	struct shm_view view;
@@ -310,6 +325,8 @@ static int shm_join(int fd, uint32_t rank, struct pldk__pdomain **out)
 	if (rank >= view.nranks)
 		ret = pldk__fail(-EINVAL, "rank %u is not in 0..%u", rank, view.nranks - 1);
 	else
+		ret = same_pid_namespace(view.world->header);
+	if (!ret)
 		ret = join_view(&view, rank, &pd);
 	if (!ret && pd->base.far) {
 		ret = pldk__far_lane_open(pd);

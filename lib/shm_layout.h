@@ -28,7 +28,7 @@
 #define SHM_MAGIC 0x646c726f776b6470ull /* "pdkworld" */
 #define SHM_DOMAIN_MAGIC 0x69616d6f646b6470ull /* "pdkdomai" */
 #define SHM_WINDOW_MAGIC 0x6f646e69776b6470ull /* "pdkwindo" */
-#define SHM_VERSION 3u
+#define SHM_VERSION 4u
 
 #define SHM_PAGE 4096ull
 #define SHM_FILE_BYTES (1ull << 56)
@@ -74,6 +74,7 @@
  * @agent_state: SHM_AGENT_*
  * @agent_name: abstract socket name of the agent, 128 random bits
  * @far: 0, or offset of a struct shm_far a rank, then (from the next page on) SHM_BOUNCE_BYTES a rank
+ * @pid_ns: PID namespace of the rank that joined first, and so of all; 0 before
  */
 struct shm_header {
 	uint64_t magic;
@@ -94,6 +95,7 @@ struct shm_header {
 	uint64_t agent;
 	uint8_t agent_name[16];
 	uint64_t far;
+	uint64_t pid_ns;
 };
 
 /* Window table of a domain: one word a window id. 0 is free; else page number of the window and a count of attaches. */

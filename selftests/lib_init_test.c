@@ -6,13 +6,9 @@
 #include "pldk_test.h"
 
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/pld.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -620,7 +616,7 @@ TEST(queries_of_nothing_are_errors_not_crashes)
 }
 
 /*
- * Two worlds, no ptrace, no clock
+ * Two worlds, no clock
  */
 
 RANK(use_two_worlds)
@@ -656,54 +652,6 @@ TEST(two_worlds_in_the_same_processes_do_not_meet)
 	ASSERT_OK(pldk_world_create(3, NULL, &fd));
 	run_ranks(3, use_two_worlds, &fd);
 	close(fd);
-}
-
-/* Forbid what a container without CAP_SYS_PTRACE forbids. */
-static int forbid_ptrace(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_getfd, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	struct sock_fprog program = { .len = ARRAY_SIZE(filter), .filter = filter };
-
-	prctl(PR_SET_DUMPABLE, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
-RANK(work_without_ptrace)
-{
-	struct pldk_window *window = pt_window(_metadata, world, 4096);
-	struct pldk_dtensor view = pt_view(_metadata, window, PLDK_INT32, 8);
-	int32_t mine[8], got[8];
-	struct pldk_tensor from = pt_tensor(_metadata, mine, PLDK_INT32, 8);
-	struct pldk_tensor to = pt_tensor(_metadata, got, PLDK_INT32, 8);
-	int64_t sum = rank;
-
-	for (int i = 0; i < 8; i++)
-		mine[i] = rank << 24 | i;
-	ASSERT_OK(pldk_put(&view, pldk_right(world), &from, NULL, NULL));
-	ASSERT_OK(pldk_allreduce(world, PLDK_IN_PLACE, &sum, 1, PLDK_INT64, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG));
-	EXPECT_EQ(size * (size - 1) / 2, sum);
-	ASSERT_OK(pldk_get(&to, &view, rank, NULL, NULL));
-	for (int i = 0; i < 8; i++) {
-		EXPECT_EQ(pldk_left(world) << 24 | i, got[i]);
-	}
-	hello(_metadata, world, rank, size, arg);
-}
-
-/* J1: process_vm_readv needs ptrace rights */
-TEST(everything_works_without_any_right_to_trace)
-{
-	if (forbid_ptrace())
-		SKIP(return, "seccomp is not to be had: %s", strerror(errno));
-	run_ranks(3, work_without_ptrace, NULL);
 }
 
 /* K4: a clock jump must not matter */
@@ -791,40 +739,8 @@ TEST(a_token_opens_the_world_on_dev_and_does_not_exist_on_shm)
 }
 
 /*
- * Nothing is left
+ * Upgrades, and what is left
  */
-
-RANK(leak_nothing)
-{
-	hello(_metadata, world, rank, size, arg);
-}
-
-/* B5, B11: 100,000 files in /dev/shm after successful runs */
-TEST(two_thousand_worlds_leave_no_file_no_descriptor_no_mapping)
-{
-	static const char *const places[] = { "/dev/shm", "/tmp", "/run" };
-	bool is_private = !unshare(CLONE_NEWUSER | CLONE_NEWNS) || !unshare(CLONE_NEWNS);
-	int before[ARRAY_SIZE(places)], fds, maps;
-	long rounds = pt_rounds(2000);
-
-	is_private = is_private && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		is_private = is_private && !mount("none", places[i], "tmpfs", 0, NULL);
-		before[i] = pt_entries(places[i]);
-	}
-	if (!is_private)
-		TH_LOG("no mount namespace to be had: /dev/shm only");
-	run_ranks(4, leak_nothing, NULL);
-	fds = pt_fds();
-	maps = pt_maps(NULL, NULL);
-	for (long i = 0; i < rounds; i++)
-		run_ranks(4, leak_nothing, NULL);
-	EXPECT_EQ(fds, pt_fds());
-	EXPECT_GE(maps + 2, pt_maps(NULL, NULL));
-	for (size_t i = 0; i < (is_private ? ARRAY_SIZE(places) : 1); i++) {
-		EXPECT_EQ(before[i], pt_entries(places[i])) TH_LOG("%s", places[i]);
-	}
-}
 
 /* The module of an older release, as far as it says. */
 static bool is_old_module;

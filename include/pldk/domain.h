@@ -80,7 +80,8 @@ int pldk_world_create(int nranks, const struct pldk_world_options *options, int 
  * @out: the world, seen by @rank
  *
  * On shm, several threads of one process may join as different ranks.
- * Return: as pldk_init(), and -EBADF (no world), -EINVAL (rank), -EEXIST (rank is alive), -ESTALE (rank is gone).
+ * Return: as pldk_init(), and -EBADF (no world), -EINVAL (rank), -EEXIST (rank is alive), -ESTALE (rank is gone),
+ * -EPERM (shm: in another PID namespace than the other ranks).
  * With PLDK_TRY success does not mean that all have joined.
  */
 int pldk_world_join(int fd, int rank, int64_t timeout_ns, struct pldk_domain **out);
