@@ -48,18 +48,21 @@ is() {
 	tap_result $status "$name"
 }
 
-# run CODE ARGUMENT...: does $tool end with this code, in less than $limit milliseconds? Its time is in $took.
-run() {
+# timed CODE COMMAND...: does it end with this code, in less than $limit milliseconds? Its time is in $took.
+timed() {
 	local want=$1 code=0 start
 	shift
 	start=$(date +%s%N)
-	# shellcheck disable=SC2154 # the test sets it
-	timeout -k 1 $((limit / 1000 + 10 * slow)) "$tool" "$@" >"$out" 2>"$err" </dev/null || code=$?
+	timeout -k 1 $((limit / 1000 + 10 * slow)) "$@" >"$out" 2>"$err" </dev/null || code=$?
 	took=$((($(date +%s%N) - start) / 1000000))
 	[ "$code" = "$want" ] && [ $took -lt $limit ] && return
-	echo "# ${tool##*/} $*: exit code $code after $took ms, expected $want in less than $limit ms"
+	echo "# $*: exit code $code after $took ms, expected $want in less than $limit ms"
 	return 1
 }
+
+# run CODE ARGUMENT...: the same for $tool.
+# shellcheck disable=SC2154 # the test sets it
+run() { timed "$1" "$tool" "${@:2}"; }
 
 # What the last run wrote to stderr.
 last_says() { tail -n 1 "$err" | grep -qE -- "$1"; }

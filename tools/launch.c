@@ -115,8 +115,8 @@ int launch_plan_make(struct launch_plan *plan, int nranks, const char *devices, 
 		if (listed < 0)
 			return -1;
 		if (nranks && nranks != listed)
-			return fail(plan, "%d rank%s, but the list names %d device%s", nranks,
-				    nranks == 1 ? "" : "s", listed, listed == 1 ? "" : "s");
+			return fail(plan, "%d rank%s, but the list names %d device%s", nranks, nranks == 1 ? "" : "s",
+				    listed, listed == 1 ? "" : "s");
 		nranks = listed;
 	} else {
 		for (int r = 0; r < nranks; r++)
