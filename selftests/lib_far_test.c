@@ -3,14 +3,12 @@
  * Far peers when things go wrong between a rank and the agent: it is stopped, it is late, it refuses, it throws a rank
  * out. What goes well is the business of the other lib_* programs, with PLDK_SHM_FAR=1.
  *
- * The agent is found by what it is (a process named pldk-agent that has the same world open). What it refuses nobody
- * can send through the public functions, which check first; so this program has its own sendmsg(2), which spoils
- * messages on their way.
+ * What the agent refuses nobody can send through the public functions, which check first; so this program has its own
+ * sendmsg(2), which spoils messages on their way.
  */
-#include "pldk_test.h"
+#include "pldk_test_agent.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #define CANARY 0x7ea57ea5
 
@@ -53,50 +51,26 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
 			SKIP(return, "near peers: there is no agent");                                                 \
 	} while (0)
 
-/* The world that this process has open. */
-static bool world_stat(pid_t pid, struct stat *out)
+/* Of the world that this process has open. */
+static pid_t agent_pid(void)
 {
-	char path[64], link[400], to[64];
-	struct dirent *entry;
+	char link[300], to[64];
+	const struct dirent *entry;
 	bool found = false;
+	struct stat world;
 	ssize_t n;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
+	dir = opendir("/proc/self/fd");
 	while (dir && !found && (entry = readdir(dir))) {
-		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
+		snprintf(link, sizeof(link), "/proc/self/fd/%s", entry->d_name);
 		n = readlink(link, to, sizeof(to) - 1);
 		to[n < 0 ? 0 : n] = 0;
-		found = strstr(to, "memfd:pldk-world") && !stat(link, out);
+		found = strstr(to, "memfd:pldk-world") && !stat(link, &world);
 	}
 	if (dir)
 		closedir(dir);
-	return found;
-}
-
-static pid_t agent_pid(void)
-{
-	struct stat mine, its;
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	char path[300], name[32];
-	pid_t pid = 0;
-
-	if (!world_stat(getpid(), &mine))
-		dir = NULL;
-	while (dir && !pid && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (atoi(entry->d_name) <= 0)
-			continue;
-		pt_slurp(path, name, sizeof(name));
-		if (!strcmp(name, "pldk-agent\n") && world_stat(atoi(entry->d_name), &its) &&
-		    its.st_ino == mine.st_ino && its.st_dev == mine.st_dev)
-			pid = atoi(entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return pid;
+	return found ? pt_agent_of(&world) : 0;
 }
 
 /*
@@ -235,7 +209,11 @@ RANK(leave_a_stopped_agent)
 
 	ASSERT_OK(pldk_set_timeout(PLDK_MS(200)));
 	ASSERT_OK(pldk_barrier(world, PT_LONG));
+	if (rank == 1)
+		atomic_store(pt_word(1), 1);
 	if (rank == 0) {
+		/* What rank 0 said in the barrier may still be with the agent. */
+		ASSERT_TRUE(pt_until(atomic_load(pt_word(1)), 20000));
 		ASSERT_EQ(0, kill(agent_pid(), SIGSTOP));
 		ASSERT_OK(pldk_get_nb(&own, &view, 1, NULL, NULL, &handle));
 		ASSERT_OK(pldk_window_destroy(window));

@@ -3,10 +3,7 @@
  * Conformance: time. Every call that can block takes a timeout and keeps it: none at all, one given, the process-wide
  * default by function and by environment, and for ever. One table; a new blocking call is a new row.
  */
-#include "pldk_test.h"
-
-#include <limits.h>
-#include <sys/stat.h>
+#include "pldk_test_agent.h"
 
 /* Shared words */
 enum { W_CALLS = 0, W_DONE = 1, W_AGENT = 2 };
@@ -318,48 +315,6 @@ TEST(joining_keeps_its_time)
  * Transfers: only those of far peers can be late
  */
 
-/* Has the process this file open? */
-static bool holds(pid_t pid, const struct stat *file)
-{
-	char path[64], link[PATH_MAX];
-	const struct dirent *entry;
-	bool found = false;
-	struct stat st;
-	DIR *fds;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	fds = opendir(path);
-	while (fds && !found && (entry = readdir(fds))) {
-		snprintf(link, sizeof(link), "%s/%s", path, entry->d_name);
-		found = !stat(link, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
-	}
-	if (fds)
-		closedir(fds);
-	return found;
-}
-
-/* The agent that moves the bytes of a world's far peers; 0 if it is not there. */
-static pid_t find_agent(int fd)
-{
-	const struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	struct stat file;
-	pid_t found = 0;
-
-	while (proc && !fstat(fd, &file) && !found && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)atoi(entry->d_name);
-		char path[64], text[64];
-
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-		pt_slurp(path, text, sizeof(text));
-		if (!strcmp(text, "pldk-agent\n") && holds(pid, &file))
-			found = pid;
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
-
 static void *let_it_go_on(void *arg)
 {
 	(void)arg;
@@ -429,11 +384,13 @@ TEST(transfers_keep_their_time)
 {
 	for (int flushes = 0; flushes < 2; flushes++) {
 		struct pt_run run = { .nranks = 2, .body = transfer_late, .arg = &flushes };
+		struct stat world;
 		pid_t agent = 0;
 
 		pt_clear_words();
 		pt_create(_metadata, &run);
-		ASSERT_TRUE(!pt_is_far() || pt_until((agent = find_agent(run.fd)), 5000));
+		ASSERT_EQ(0, fstat(run.fd, &world));
+		ASSERT_TRUE(!pt_is_far() || pt_until((agent = pt_agent_of(&world)), 5000));
 		atomic_store(pt_word(W_AGENT), agent);
 		for (int r = 0; r < 2; r++)
 			pt_start_rank(_metadata, &run, r);
