@@ -5,7 +5,7 @@
  * share and that a failure prints: PLDK_COLL_SEED=N runs the cases from there.
  */
 #include "pldk_test.h"
-#include "pldk_test_dtypes.h"
+#include "pldk_test_coll.h"
 
 enum op {
 	BARRIER, ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALL_TO_ALL, ALL_TO_ALL_V,
@@ -37,94 +37,37 @@ struct plan {
 	int placement;
 };
 
-static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
+static struct pt_oracle oracle_of(const struct plan *plan)
 {
-	uint64_t x = (a + 1) * 0x9e3779b97f4a7c15u ^ (b + 1) * 0xbf58476d1ce4e5b9u ^ (c + 1) * 0x94d049bb133111ebu;
-
-	x ^= x >> 31;
-	x *= 0xd6e8feb86659fd93u;
-	return x ^ x >> 29;
+	return (struct pt_oracle){ plan->dtype, plan->reduce, plan->seed, 32 };
 }
 
-/* What rank has at element i of its input (i counts over all rows). Floats have NaN, infinities and -0 among them. */
+/* What rank has at element i of its input; i counts over all rows. */
 static void element(const struct plan *plan, int rank, size_t i, void *out)
 {
-	static const double special[] = { NAN, INFINITY, -INFINITY, -0.0, 0.0, 65504, -65504, 1e-7, 3.0e38, 1e300 };
-	uint64_t x = mix((uint64_t)rank, i, plan->seed);
+	struct pt_oracle oracle = oracle_of(plan);
 
-	if (plan->dtype > PLDK_BF16)
-		memcpy(out, &x, pldk_dtype_size(plan->dtype));
-	else if (x % 32 == 0)
-		pt_store(plan->dtype, out, 0, special[x / 32 % ARRAY_SIZE(special)]);
-	else
-		pt_store(plan->dtype, out, 0,
-			 ldexp((double)(int64_t)(x >> 12 & 0xffff) - 32768, (int)(x >> 40) % 12 - 20));
+	pt_element(&oracle, rank, i, out);
 }
 
-#define COMBINE(acc, x, op)                                                                                            \
-	((op) == PLDK_SUM    ? (acc) + (x)                                                                             \
-	 : (op) == PLDK_PROD ? (acc) * (x)                                                                             \
-	 : (acc) != (acc)    ? (acc)                                                                                   \
-	 : (x) != (x)	     ? (x)                                                                                     \
-	 : (op) == PLDK_MAX  ? ((acc) > (x) ? (acc) : (x))                                                             \
-			     : ((acc) < (x) ? (acc) : (x)))
-
-/* Element i of ranks 0..n-1, combined in that order. 16-bit floats in binary32, rounded once; integers wrap. */
 static void combined(const struct plan *plan, int n, size_t i, void *want)
 {
-	double fp64 = 0;
-	float fp32 = 0;
-	int64_t whole = 0;
+	struct pt_oracle oracle = oracle_of(plan);
 
-	for (int r = 0; r < n; r++) {
-		int64_t bits = 0;
-
-		element(plan, r, i, &bits);
-		if (plan->dtype == PLDK_FP64) {
-			double x = pt_load(plan->dtype, &bits, 0);
-
-			fp64 = r ? COMBINE(fp64, x, plan->reduce) : x;
-		} else if (plan->dtype <= PLDK_BF16) {
-			float x = (float)pt_load(plan->dtype, &bits, 0);
-
-			fp32 = r ? COMBINE(fp32, x, plan->reduce) : x;
-		} else {
-			int64_t x = plan->dtype == PLDK_INT64 ? bits : (int64_t)pt_load(plan->dtype, &bits, 0);
-
-			if (r && plan->reduce == PLDK_SUM)
-				whole = (int64_t)((uint64_t)whole + (uint64_t)x);
-			else if (r && plan->reduce == PLDK_PROD)
-				whole = (int64_t)((uint64_t)whole * (uint64_t)x);
-			else
-				whole = r ? COMBINE(whole, x, plan->reduce) : x;
-		}
-	}
-	if (plan->dtype == PLDK_FP64)
-		pt_store(plan->dtype, want, 0, fp64);
-	else if (plan->dtype <= PLDK_BF16)
-		pt_store(plan->dtype, want, 0, (double)fp32);
-	else
-		memcpy(want, &whole, pldk_dtype_size(plan->dtype));
+	pt_combined(&oracle, n, i, want);
 }
 
-/* NaN is NaN whatever its bits, and which zero MAX and MIN give is not promised; all else is exact. */
 static bool agrees(const struct plan *plan, bool is_combined, const void *want, const void *got)
 {
-	double a, b;
+	struct pt_oracle oracle = oracle_of(plan);
 
-	if (!is_combined || plan->dtype > PLDK_BF16)
-		return !memcmp(want, got, pldk_dtype_size(plan->dtype));
-	a = pt_load(plan->dtype, want, 0);
-	b = pt_load(plan->dtype, got, 0);
-	if (a != a || b != b)
-		return a != a && b != b;
-	return a == b && (plan->reduce == PLDK_MAX || plan->reduce == PLDK_MIN || signbit(a) == signbit(b));
+	return is_combined ? pt_agrees(&oracle, want, got) : !memcmp(want, got, pldk_dtype_size(plan->dtype));
 }
 
 /* How many elements rank `from` sends to rank `to` in an all_to_all_v: nothing, a part, all. */
 static size_t sends(const struct plan *plan, int from, int to)
 {
-	uint64_t x = mix((uint64_t)from * 64 + (uint64_t)to, 99, plan->seed);
+	uint64_t x = pt_mix((uint64_t)from * 64 + (uint64_t)to, 99, plan->seed);
 
 	return x % 4 == 0 ? 0 : x % 4 == 1 ? plan->count : plan->count ? x / 4 % (plan->count + 1) : 0;
 }
@@ -227,7 +170,7 @@ static int call(struct pldk_domain *world, const struct plan *plan, const void *
 /* A rank that is impatient gives up at any place and comes again: it goes on where it was. */
 static int call_until_done(struct pldk_domain *world, const struct plan *plan, const void *in, void *out)
 {
-	uint64_t x = mix((uint64_t)pldk_rank(world), 3, plan->seed);
+	uint64_t x = pt_mix((uint64_t)pldk_rank(world), 3, plan->seed);
 	int64_t start = pt_now();
 	int ret;
 
@@ -365,7 +308,7 @@ static size_t draw_count(uint64_t x, int size, size_t width, bool brief)
 
 static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
 {
-	uint64_t x = mix(seed, (uint64_t)size, 7);
+	uint64_t x = pt_mix(seed, (uint64_t)size, 7);
 	size_t most;
 
 	plan->seed = seed;

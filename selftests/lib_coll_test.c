@@ -4,94 +4,7 @@
  * bits on every rank; order also where nothing moves; and no rank left waiting when they disagree.
  */
 #include "pldk_test.h"
-#include "pldk_test_dtypes.h"
-
-/*
- * What rank r brings as element i, and what all together make. Both are pure functions: every rank knows all inputs.
- */
-
-static uint64_t mix(uint64_t rank, uint64_t i, uint64_t salt)
-{
-	uint64_t x = (rank + 1) * 0x9e3779b97f4a7c15u ^ (i + 1) * 0xbf58476d1ce4e5b9u ^ salt * 0x94d049bb133111ebu;
-
-	x ^= x >> 31;
-	x *= 0xd6e8feb86659fd93u;
-	return x ^ x >> 29;
-}
-
-/* Element i of rank r, written to out. Floats have NaN, infinities, -0 and overflow among them. */
-static void element(enum pldk_dtype dtype, int rank, size_t i, uint64_t salt, void *out)
-{
-	static const double special[] = { NAN, INFINITY, -INFINITY, -0.0, 0.0, 65504, -65504, 1e-7, 3.0e38, 1e300 };
-	uint64_t x = mix((uint64_t)rank, i, salt);
-
-	if (dtype > PLDK_BF16)
-		memcpy(out, &x, pldk_dtype_size(dtype)); /* integers: any bits */
-	else if (x % 16 == 0)
-		pt_store(dtype, out, 0, special[x / 16 % ARRAY_SIZE(special)]);
-	else
-		pt_store(dtype, out, 0, ldexp((double)(int64_t)(x >> 12 & 0xffff) - 32768, (int)(x >> 40) % 12 - 20));
-}
-
-#define COMBINE(acc, x, op)                                                                                            \
-	((op) == PLDK_SUM    ? (acc) + (x)                                                                             \
-	 : (op) == PLDK_PROD ? (acc) * (x)                                                                             \
-	 : (acc) != (acc)    ? (acc)                                                                                   \
-	 : (x) != (x)	     ? (x)                                                                                     \
-	 : (op) == PLDK_MAX  ? ((acc) > (x) ? (acc) : (x))                                                             \
-			     : ((acc) < (x) ? (acc) : (x)))
-
-/* Element i of the result. 16-bit floats add up in FP32 and round once; integers wrap. */
-static void reference(enum pldk_dtype dtype, enum pldk_reduce_op op, int size, size_t i, uint64_t salt, void *want)
-{
-	double fp64 = 0;
-	float fp32 = 0;
-	int64_t whole = 0;
-
-	for (int r = 0; r < size; r++) {
-		int64_t bits = 0;
-
-		element(dtype, r, i, salt, &bits);
-		if (dtype == PLDK_FP64) {
-			double x = pt_load(dtype, &bits, 0);
-
-			fp64 = r ? COMBINE(fp64, x, op) : x;
-		} else if (dtype <= PLDK_BF16) {
-			float x = (float)pt_load(dtype, &bits, 0);
-
-			fp32 = r ? COMBINE(fp32, x, op) : x;
-		} else {
-			int64_t x = dtype == PLDK_INT64 ? bits : (int64_t)pt_load(dtype, &bits, 0);
-
-			if (r && op == PLDK_SUM)
-				whole = (int64_t)((uint64_t)whole + (uint64_t)x);
-			else if (r && op == PLDK_PROD)
-				whole = (int64_t)((uint64_t)whole * (uint64_t)x);
-			else
-				whole = r ? COMBINE(whole, x, op) : x;
-		}
-	}
-	if (dtype == PLDK_FP64)
-		pt_store(dtype, want, 0, fp64);
-	else if (dtype <= PLDK_BF16)
-		pt_store(dtype, want, 0, (double)fp32);
-	else
-		memcpy(want, &whole, pldk_dtype_size(dtype)); /* low bytes first: truncation wraps */
-}
-
-/* NaN is NaN whatever its bits, and which zero MAX and MIN give is not promised; all else is exact. */
-static bool agrees(enum pldk_dtype dtype, enum pldk_reduce_op op, const void *want, const void *got)
-{
-	double a, b;
-
-	if (dtype > PLDK_BF16)
-		return !memcmp(want, got, pldk_dtype_size(dtype));
-	a = pt_load(dtype, want, 0);
-	b = pt_load(dtype, got, 0);
-	if (a != a || b != b)
-		return a != a && b != b;
-	return a == b && (op == PLDK_MAX || op == PLDK_MIN || signbit(a) == signbit(b));
-}
+#include "pldk_test_coll.h"
 
 static int64_t digest(const void *data, size_t n)
 {
@@ -108,14 +21,14 @@ static void reduce_once(struct __test_metadata *_metadata, struct pldk_domain *w
 			enum pldk_reduce_op op, size_t count, char *in, char *out, enum pldk_mode mode)
 {
 	static uint64_t salt;
+	struct pt_oracle oracle = { dtype, op, ++salt, 16 };
 	size_t width = pldk_dtype_size(dtype);
 	int rank = pldk_rank(world), size = pldk_size(world);
 	bool in_place = in == out;
 	size_t stride = count > 2000 ? 37 : 1; /* of long ones every 37th element is computed */
 
-	salt++;
 	for (size_t i = 0; i < count; i++)
-		element(dtype, rank, i, salt, in + i * width);
+		pt_element(&oracle, rank, i, in + i * width);
 	memset(out + count * width, 0x7e, 64);
 	if (!in_place)
 		memset(out, 0x55, count * width);
@@ -124,8 +37,8 @@ static void reduce_once(struct __test_metadata *_metadata, struct pldk_domain *w
 	for (size_t i = 0; i < count; i += stride) {
 		int64_t want = 0;
 
-		reference(dtype, op, size, i, salt, &want);
-		ASSERT_TRUE(agrees(dtype, op, &want, out + i * width))
+		pt_combined(&oracle, size, i, &want);
+		ASSERT_TRUE(pt_agrees(&oracle, &want, out + i * width))
 		TH_LOG("%s op %d of %zu on %d ranks, element %zu: %g, wanted %g", pldk_dtype_name(dtype), op, count,
 		       size, i, pt_load(dtype, out + i * width, 0), pt_load(dtype, &want, 0));
 	}
@@ -136,7 +49,7 @@ static void reduce_once(struct __test_metadata *_metadata, struct pldk_domain *w
 		for (size_t i = 0; i < count; i += stride) {
 			int64_t mine = 0;
 
-			element(dtype, rank, i, salt, &mine);
+			pt_element(&oracle, rank, i, &mine);
 			ASSERT_EQ(0, memcmp(&mine, in + i * width, width));
 		}
 	atomic_store(pt_word((int)(salt % 2) * 16 + rank), digest(out, count * width));
@@ -283,15 +196,16 @@ TEST(allgather_in_rank_order_in_place_and_not)
 RANK(move_every_type)
 {
 	for (int dtype = 1; dtype <= PT_DTYPES; dtype++) {
+		struct pt_oracle oracle = { dtype, PLDK_SUM, 5, 16 };
 		size_t width = pldk_dtype_size(dtype);
 		char in[5 * 8], out[4 * 5 * 8], want[5 * 8];
 
 		for (size_t i = 0; i < 5; i++)
-			element(dtype, rank, i, 5, in + i * width);
+			pt_element(&oracle, rank, i, in + i * width);
 		ASSERT_OK(pldk_allgather(world, in, out, 5, dtype, PT_LONG));
 		for (int r = 0; r < size; r++) {
 			for (size_t i = 0; i < 5; i++)
-				element(dtype, r, i, 5, want + i * width);
+				pt_element(&oracle, r, i, want + i * width);
 			ASSERT_EQ(0, memcmp(want, out + (size_t)r * 5 * width, 5 * width));
 		}
 		ASSERT_OK(pldk_broadcast(world, in, 5, dtype, size - 1, PT_LONG));

@@ -165,6 +165,16 @@ static bool make_group(struct group *group, long mib)
 	return false;
 }
 
+/* Run it in a group of 64 MiB, which is gone afterwards. */
+#define IN_GROUP(body)                                                                                                 \
+	do {                                                                                                           \
+		struct group group_;                                                                                   \
+		if (!make_group(&group_, 64))                                                                          \
+			SKIP(return, "no memory cgroup can be made here");                                             \
+		in_child(body, &group_);                                                                               \
+		EXPECT_TRUE(pt_until(!rmdir(group_.dir), 5000));                                                       \
+	} while (0)
+
 CHILD(fill_a_group)
 {
 	const struct group *group = arg;
@@ -203,12 +213,7 @@ CHILD(fill_a_group)
 /* C2, C7: a full container is a return code, not a SIGBUS in a memcpy and not a process killed */
 TEST(a_full_memory_cgroup_refuses_windows_and_kills_nobody)
 {
-	struct group group;
-
-	if (!make_group(&group, 64))
-		SKIP(return, "no memory cgroup can be made here");
-	in_child(fill_a_group, &group);
-	EXPECT_TRUE(pt_until(!rmdir(group.dir), 5000));
+	IN_GROUP(fill_a_group);
 }
 
 CHILD(ask_in_a_group)
@@ -241,12 +246,7 @@ CHILD(ask_in_a_group)
 /* C5: in a container it is the container's memory that counts */
 TEST(limits_know_the_memory_cgroup)
 {
-	struct group group;
-
-	if (!make_group(&group, 64))
-		SKIP(return, "no memory cgroup can be made here");
-	in_child(ask_in_a_group, &group);
-	EXPECT_TRUE(pt_until(!rmdir(group.dir), 5000));
+	IN_GROUP(ask_in_a_group);
 }
 
 CHILD(cache_a_file)
@@ -276,14 +276,10 @@ CHILD(cache_a_file)
 TEST(files_in_memory_make_room_for_windows)
 {
 	struct statfs fs;
-	struct group group;
 
 	if (statfs(".", &fs) || fs.f_type == TMPFS_MAGIC || fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		SKIP(return, "needs a folder on a disk");
-	if (!make_group(&group, 64))
-		SKIP(return, "no memory cgroup can be made here");
-	in_child(cache_a_file, &group);
-	EXPECT_TRUE(pt_until(!rmdir(group.dir), 5000));
+	IN_GROUP(cache_a_file);
 }
 
 /* C5: people ask how much could be allocated, and a refusal tells neither how much too much it was nor what to turn */
