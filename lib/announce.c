@@ -141,7 +141,7 @@ void pldk__wake_all(struct pldk_domain *domain)
  */
 static int tell(struct pldk_domain *domain, const struct pldk__payload *payload, uint64_t deadline_ns)
 {
-	uint32_t cell = (uint32_t)(domain->announced % domain->depth) * domain->nranks + domain->rank;
+	uint32_t cell = pldk__epoch_index(domain, domain->announced, domain->rank);
 	uint32_t rank = (domain->rank + domain->ntold) % domain->nranks;
 	int ret;
 
@@ -162,7 +162,7 @@ static int tell(struct pldk_domain *domain, const struct pldk__payload *payload,
 
 static bool is_telling(const struct pldk_domain *domain)
 {
-	return pldk__unlikely(domain->ntold + 1 < domain->nranks);
+	return domain->ntold + 1 < domain->nranks;
 }
 
 /**
@@ -225,7 +225,7 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 		domain->heard = 0;
 		domain->heard_differs = call->err != 0;
 	}
-	if (is_telling(domain))
+	if (pldk__unlikely(is_telling(domain)))
 		return PLDK__AGAIN;
 	for (; domain->heard < npeers; domain->heard++) {
 		value = pldk__load_acquire(
@@ -257,7 +257,7 @@ bool pldk__arrive_look(struct pldk_domain *domain)
 	int64_t expected = (int64_t)(domain->heard_of << PLDK__DIGEST_BITS);
 	uint32_t turn;
 
-	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns) || is_telling(domain))
+	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns || is_telling(domain)))
 		return false;
 	for (turn = 1; turn <= LOOKS; turn++) {
 		if (pldk__load_relaxed(&cell->value) >= expected)
@@ -295,7 +295,7 @@ int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, c
 
 		pred->from = peer_at(domain, i);
 		pred->map = domain->epochs;
-		pred->cell = (uint32_t)(number % domain->depth) * domain->nranks + pred->from;
+		pred->cell = pldk__epoch_index(domain, number, pred->from);
 		pred->cmp = PLD_CMP_GE;
 		pred->expected = (int64_t)(number << PLDK__DIGEST_BITS);
 	}
@@ -323,26 +323,22 @@ static int collect(struct pldk_domain *domain, struct pldk__thread *thread, cons
 /**
  * pldk__rendezvous_settle() - complete what earlier calls have left announced
  *
- * How those ended is nobody's business any more; only a join that found a disagreement stays one.
- *
- * Return: 0, or an errno of the wait.
+ * How those ended is nobody's business any more; only a join that found a disagreement stays one. See internal.h
  */
-int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns)
+int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns, int err)
 {
 	struct pldk__text sentence = { 0 };
 	bool is_verdict;
 	int ret;
 
-	/* The new call may have failed already, and then has its own sentence. */
-	if (pldk__is_open(domain))
-		pldk__text_add(&sentence, "%s", pldk_last_error());
+	pldk__text_add(&sentence, "%s", pldk_last_error());
 	while (pldk__is_open(domain)) {
 		uint64_t number = domain->met + 1;
 		struct pldk__call old = *pldk__ledger_call(domain, number);
 
 		ret = collect(domain, thread, &old, number, deadline_ns, &is_verdict);
 		if (ret && (!is_verdict || old.op == PLDK_EV_JOIN))
-			return ret;
+			return err ? pldk__fail_text(err, sentence.text) : ret;
 		if (ret)
 			pldk__fail_text(ret, sentence.text);
 	}
@@ -369,16 +365,11 @@ int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, co
 	int ret = 0;
 
 	if (pldk__unlikely(pldk__is_open(domain))) {
-		struct pldk__text sentence = { 0 };
-
 		if (goes_on(domain, call)) {
 			ret = collect(domain, thread, call, domain->announced, deadline_ns, &is_verdict);
 			goto out;
 		}
-		pldk__text_add(&sentence, "%s", pldk_last_error());
-		ret = pldk__rendezvous_settle(domain, thread, deadline_ns);
-		if (ret && call->err)
-			ret = pldk__fail_text(call->err, sentence.text);
+		ret = pldk__rendezvous_settle(domain, thread, deadline_ns, call->err);
 	}
 	if (!ret && domain->has_far)
 		ret = pldk__far_settle(domain, -1, deadline_ns);

@@ -99,19 +99,6 @@ static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args 
 	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts;
 }
 
-/* Complete what an earlier call left open. err: this call has failed already, with the thread's sentence. */
-static int settle(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, int64_t timeout_ns, int err)
-{
-	struct pldk__text sentence = { 0 };
-	int ret;
-
-	pldk__text_add(&sentence, "%s", pldk_last_error());
-	ret = pldk__rendezvous_settle(domain, thread, pldk__deadline(timeout_ns));
-	if (ret && err)
-		return pldk__fail_text(err, sentence.text);
-	return ret == -ESHUTDOWN ? blame_death(domain, op) : ret;
-}
-
 /*
  * A new call. Errors that only this rank has are in coll->call.err: it will tell.
  *
@@ -207,9 +194,9 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	if (!err && goes_on(coll, args))
 		return drive(coll);
 	if (pldk__unlikely(pldk__is_open(domain))) {
-		ret = settle(domain, thread, args->op, timeout_ns, err);
+		ret = pldk__rendezvous_settle(domain, thread, pldk__deadline(timeout_ns), err);
 		if (ret)
-			return ret;
+			return ret == -ESHUTDOWN && !err ? blame_death(domain, args->op) : ret;
 	}
 	coll->rule = pldk__coll_rule(args->op);
 	coll->len = len;

@@ -11,7 +11,6 @@
  */
 #include "coll.h"
 
-#define DEEP_RANKS 8u			/* as in announce.c: more ranks have no cells for several numbers under way */
 #define ALIGN UINT64_C(64)
 #define DEEP_SLOTS (2u * PLDK__LOOK)
 #define DEEP_SLOT_BYTES (128u << 10)
@@ -20,9 +19,10 @@
 #define FLAT_SLOT_MIN (32u << 10)	/* holds 1,024 rows of 32 bytes, and 1,024 counts */
 #define FLAT_SLOT_MAX (1u << 20)
 
+/* Several numbers under way: there must be cells for them (announce.c), and a CPU for each rank. */
 static bool is_deep(const struct pldk_domain *domain)
 {
-	return !domain->is_shared && domain->nranks <= DEEP_RANKS;
+	return !domain->is_shared && domain->depth >= 2 * PLDK__LOOK;
 }
 
 /**

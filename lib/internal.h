@@ -724,9 +724,12 @@ int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, co
 		     uint64_t deadline_ns);
 /*
  * Complete what earlier calls have left announced, whatever the outcome. A call that is not the continuation of the
- * open one must do so before it writes into memory that takes turns: others may still read.
+ * open one must do so before it writes into memory that takes turns: others may still read. err: 0, or the call has
+ * failed already, with the thread's sentence.
+ *
+ * Return: 0, the sentence is as it was; what it could not be completed for is err, if there is one, else the errno.
  */
-int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns);
+int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns, int err);
 static inline bool pldk__is_open(const struct pldk_domain *domain)
 {
 	return domain->met < domain->announced;
@@ -768,11 +771,17 @@ bool pldk__arrive_look(struct pldk_domain *domain);
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
 		      uint64_t deadline_ns);
 
-/* The cell at rank `at` in which rank `from` announces a number. NULL if that is far. */
+/* In every slab, the cell in which rank `from` announces a number. */
+static inline uint32_t pldk__epoch_index(const struct pldk_domain *domain, uint64_t number, uint32_t from)
+{
+	return (uint32_t)(number % domain->depth) * domain->nranks + from;
+}
+
+/* The one at rank `at`. NULL if that is far. */
 static inline struct pld_cell *pldk__epoch_cell(const struct pldk_domain *domain, uint32_t at, uint64_t number,
 						uint32_t from)
 {
-	return pldk__cell_at(domain->epochs, at, (uint32_t)(number % domain->depth) * domain->nranks + from);
+	return pldk__cell_at(domain->epochs, at, pldk__epoch_index(domain, number, from));
 }
 
 int64_t pldk__call_digest(const struct pldk__call *call);

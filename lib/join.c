@@ -92,9 +92,9 @@ static int create_world(const struct pldk_provider_ops *ops, int nranks, const s
 	if (!devices || !cpus)
 		pldk__fail(ret, "world_create: no memory");
 	else
-		ret = check_devices(nranks, options ? options->device_ids : NULL, devices);
+		ret = check_devices(nranks, options->device_ids, devices);
 	if (!ret)
-		ret = place_devices(nranks, options ? options->cpus : NULL, devices, cpus);
+		ret = place_devices(nranks, options->cpus, devices, cpus);
 	if (!ret)
 		ret = ops->create(&spec, out_fd);
 	free(devices);
