@@ -294,11 +294,14 @@ static int hold_windows(const struct pldk_await *awaits, size_t n, const char *n
 		pldk__add_seq(&awaits[i].signal->waiters, 1);
 		if (pldk__load_seq(&awaits[i].signal->magic) == PLDK__MAGIC_WINDOW)
 			continue;
+		/* Open by now: the destroyer met a waiter and gave up. */
 		ret = pldk__check_window(awaits[i].signal, name);
+		if (!ret)
+			continue;
 		do
 			pldk__sub_seq(&awaits[i].signal->waiters, 1);
 		while (i-- > 0);
-		return ret ? ret : -ESTALE;
+		return ret;
 	}
 	return 0;
 }
