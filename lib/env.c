@@ -140,15 +140,8 @@ static int read_all(struct pldk__env *env)
 	return first;
 }
 
-/**
- * pldk__env_read() - read and check the environment
- * @env: all fields are written, also on failure: wrong values count as unset
- *
- * Strings point into the environment.
- *
- * Return: 0; -EINVAL: the sentence has variable, value and what is allowed; -EOPNOTSUPP: PLDK_CHECK.
- */
-int pldk__env_read(struct pldk__env *env)
+/* Read and check. All fields are written, also on failure. Strings point into the environment. */
+static int read_and_check(struct pldk__env *env)
 {
 	int ret = read_all(env);
 
@@ -170,7 +163,7 @@ int pldk__env_read(struct pldk__env *env)
  * Context: at a join; the registry lock serialises joins. Strings that others look at meanwhile stay in the
  * environment, which a program does not change while other threads run.
  *
- * Return: as pldk__env_read(), or -ENOMEM.
+ * Return: 0; -EINVAL: the sentence has variable, value and what is allowed; -EOPNOTSUPP: PLDK_CHECK; -ENOMEM.
  */
 int pldk__env_refresh(void)
 {
@@ -179,7 +172,7 @@ int pldk__env_refresh(void)
 
 	if (!snapshot)
 		return pldk__fail(-ENOMEM, "no memory for the environment options");
-	ret = pldk__env_read(&snapshot->env);
+	ret = read_and_check(&snapshot->env);
 	pldk__registry_lock();
 	if (memcmp(&newest->env, &snapshot->env, sizeof(snapshot->env))) {
 		snapshot->older = newest;

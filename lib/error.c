@@ -68,12 +68,12 @@ void pldk_set_log(pldk_log_fn fn, void *arg, enum pldk_log_level most)
 	pthread_mutex_unlock(&sink.lock);
 }
 
+static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
 static void log_to_stderr(enum pldk_log_level level, const char *line, void *arg)
 {
-	static const char *const names[] = { "error", "warn", "info", "debug" };
-
 	(void)arg;
-	fprintf(stderr, "pldk: %s: %s\n", names[level], line);
+	fprintf(stderr, "pldk: %s: %s\n", level_names[level], line);
 }
 
 /**
@@ -85,13 +85,12 @@ static void log_to_stderr(enum pldk_log_level level, const char *line, void *arg
  */
 void pldk__log_from_env(const char *level)
 {
-	static const char *const names[] = { "error", "warn", "info", "debug" };
 	size_t i;
 
 	if (!level)
 		return;
-	for (i = 0; i < PLDK__ARRAY_SIZE(names); i++) {
-		if (strcmp(level, names[i]))
+	for (i = 0; i < PLDK__ARRAY_SIZE(level_names); i++) {
+		if (strcmp(level, level_names[i]))
 			continue;
 		pthread_mutex_lock(&sink.lock);
 		if (!sink.fn || sink.fn == log_to_stderr) {

@@ -2,8 +2,9 @@
 /*
  * What the files of the library share. Public words are in include/pldk/, the border downwards in provider.h.
  *
- * Locks: pldk__registry (fork, sites, list of domains) before domain->lock; nothing is taken inside domain->lock, and
- * no lock is held across a wait. What other threads may read without a lock is an atomic word of atomic.h.
+ * Locks: pldk__registry (fork, sites, list of domains) before domain->lock; inside domain->lock only the provider's,
+ * when a thread's ring is opened. No lock is held across a wait but that of the lanes (lane.c). What other threads may
+ * read without a lock is an atomic word of atomic.h.
  *
  * Every public operation has the shape
  *
@@ -48,7 +49,7 @@
 #define PLDK__MAGIC_DEAD 0x70646561u
 
 /*
- * Environment: one struct from env.def, read once. env.c.
+ * Environment: one struct from env.def, read at each join. env.c.
  */
 typedef const char *pldk__env_STR;
 typedef int pldk__env_INT;
@@ -63,9 +64,7 @@ struct pldk__env {
 
 #define PLDK__TAG_MAX 64u
 
-/* Read the environment (launchers do) and check it. Return: 0 or -EINVAL: variable, value, what is allowed */
-int pldk__env_read(struct pldk__env *env);
-/* The same into what pldk__env() gives: at each join. Values that are wrong count as unset there. */
+/* Read and check the environment, into what pldk__env() gives: at each join. */
 int pldk__env_refresh(void);
 /* The environment as the newest join found it. Never NULL */
 const struct pldk__env *pldk__env(void);
@@ -77,9 +76,6 @@ const struct pldk__env *pldk__env(void);
 /* As pldk__fail() with a text that needs no formatting: for errors that are polled for. */
 int pldk__fail_text(int err, const char *text);
 /* Put "rank 2: window_create: " style context in front of the thread's sentence. Keeps err. */
-/* options.c */
-int pldk__options_take(void *out, size_t known, size_t shortest, const void *user);
-
 int pldk__fail_prefix(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Failures of this thread are expected for a while (a probe): do not log them. */
 void pldk__fail_quiet(bool quiet);
@@ -90,6 +86,9 @@ bool pldk__log_on(enum pldk_log_level level);
 void pldk__log(enum pldk_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Set the stderr callback that PLDK_LOG asks for. */
 void pldk__log_from_env(const char *level);
+
+/* options.c */
+int pldk__options_take(void *out, size_t known, size_t shortest, const void *user);
 
 /**
  * struct pldk__text - a sentence under construction; what does not fit is cut at the end

@@ -29,7 +29,6 @@
 typedef void (*kernel_fn)(char *dst, const char *const *srcs, uint32_t nsrcs, size_t at, size_t end);
 
 struct kernels {
-	const char *isa;
 	kernel_fn fn[PLDK_UINT8 + 1][PLDK_PROD + 1];
 };
 
@@ -112,7 +111,6 @@ struct kernels {
 	})
 
 #define PLDK__ISA(name) name##_baseline
-#define PLDK__ISA_NAME "baseline"
 #define PLDK__TARGET
 #define PLDK__WIDTH 16
 #define PLDK__END(NAME, ELEM, WORK, GET, ONE, PUT) END_ONE_BY_ONE(NAME, ELEM, WORK, GET, ONE, PUT)
@@ -129,7 +127,6 @@ struct kernels {
 		NAME##_baseline(dst, srcs, nsrcs, at, end);
 
 #define PLDK__ISA(name) name##_avx2
-#define PLDK__ISA_NAME "avx2"
 #define PLDK__TARGET __attribute__((target("avx2,f16c")))
 #define PLDK__WIDTH 32
 #define PLDK__END(NAME, ...) END_BASELINE(NAME)
@@ -144,7 +141,6 @@ struct kernels {
 #include "reduce_kernels.h"
 
 #define PLDK__ISA(name) name##_avx512
-#define PLDK__ISA_NAME "avx512"
 #define PLDK__TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define PLDK__WIDTH 64
 #define PLDK__END(NAME, ...) END_BASELINE(NAME)
@@ -207,16 +203,6 @@ void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t cou
 	size_t len = count * pldk_dtype_size((enum pldk_dtype)dtype);
 
 	kernels()->fn[dtype][op](dst, (const char *const *)srcs, nsrcs, 0, len);
-}
-
-/**
- * pldk__reduce_isa() - instruction set that the reductions use on this processor
- *
- * Return: "avx512", "avx2" or "baseline".
- */
-const char *pldk__reduce_isa(void)
-{
-	return kernels()->isa;
 }
 
 /* Four 16-bit floats of a word, added one by one. */

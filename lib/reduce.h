@@ -11,7 +11,4 @@
 /* Combine count elements of nsrcs >= 1 sources in the order given. dst may be one of them, or must not overlap them. */
 void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t count, uint32_t dtype, uint32_t op);
 
-/* Name of the instruction set that pldk__reduce() uses here: "avx512", "avx2" or "baseline". */
-const char *pldk__reduce_isa(void);
-
 #endif /* _PLDK_REDUCE_H */

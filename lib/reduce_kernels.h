@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * Body of lib/reduce.c, included once for each instruction set, with
- *   PLDK__ISA(name)          the name with a suffix of its own; PLDK__ISA_NAME: for people
+ *   PLDK__ISA(name)          the name with a suffix of its own
  *   PLDK__TARGET             function attribute, or nothing
  *   PLDK__WIDTH              bytes of its vectors
  *   PLDK__END(name, ELEM, ...)  what to do with the last bytes of a kernel
@@ -137,7 +137,6 @@ KERNELS_INT(uint8, v_u8, v_u8, uint8_t)
 	}
 
 static const struct kernels PLDK__ISA(kernels) = {
-	.isa = PLDK__ISA_NAME,
 	.fn = {
 		[PLDK_FP64] = ROW(fp64),
 		[PLDK_FP32] = ROW(fp32),
@@ -170,7 +169,6 @@ static const struct kernels PLDK__ISA(kernels) = {
 #undef PLAIN_BYTES
 #undef VECTOR
 #undef PLDK__ISA
-#undef PLDK__ISA_NAME
 #undef PLDK__TARGET
 #undef PLDK__WIDTH
 #undef PLDK__END
