@@ -6,7 +6,7 @@
  * take it back. Between cores without a common last-level cache that costs about five times what the copy itself does.
  * `rep movsb` writes whole lines without reading them first, but only once a single instruction covers a few KiB; libc
  * leaves that path again at sizes that its tunables decide (1 MiB on some machines). Hence: one instruction a call
- * from PLDK__MOVSB_MIN on, memcpy below. Callers pass whole chunks and never split below 16 KiB.
+ * from MOVSB_MIN on, memcpy below. Callers pass whole pieces and do not split them further.
  *
  * Ordering: on x86 the stores of `rep movsb` may pass each other but not a later store, so the release of the notify
  * that follows covers them.
@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Below this the start-up of the string instruction costs more than it saves. */
-#define PLDK__MOVSB_MIN 4096u
+#define MOVSB_MIN 4096u
 
 /**
  * pldk__copy() - copy into memory that another rank will read or has read
@@ -27,7 +27,7 @@
 void pldk__copy(void *dst, const void *src, size_t len)
 {
 #if defined(__x86_64__) || defined(__i386__)
-	if (len >= PLDK__MOVSB_MIN) {
+	if (len >= MOVSB_MIN) {
 		__asm__ __volatile__("rep movsb" : "+D"(dst), "+S"(src), "+c"(len) : : "memory");
 		return;
 	}

@@ -529,7 +529,8 @@ int pldk_recorder_read(struct pldk_domain *domain, int rank, struct pldk_event *
 		goto out;
 	if (domain != domain->world || (!events && max) || max > INT32_MAX) {
 		ret = pldk__fail(-EINVAL, "rank %u: recorder_read: %s", domain->rank,
-				 domain != domain->world ? "a world is wanted, not a subset" : "events is NULL");
+				 domain != domain->world ? "a world is wanted, not a subset" :
+				 max > INT32_MAX ? "max is above 2147483647" : "events is NULL");
 		goto out;
 	}
 	if (!domain->recorder || !pldk__slab(domain->recorder->map, (uint32_t)rank)) {

@@ -232,7 +232,7 @@ int64_t pldk_dim(struct pldk_domain *domain, const char *name)
 			token = PLDK_DIM_FIRST - (dim - domain->dims);
 		pthread_mutex_unlock(&domain->lock);
 		if (!dim)
-			pldk__fail(-ENOMEM, "rank %u: dim \"%s\": %u names are in use", domain->rank, name, PLDK__DIMS);
+			pldk__fail(-EINVAL, "rank %u: dim \"%s\": %u names are in use", domain->rank, name, PLDK__DIMS);
 	}
 	pldk__leave(thread);
 	return token;

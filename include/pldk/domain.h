@@ -147,7 +147,7 @@ int pldk_right(const struct pldk_domain *domain);
 /** pldk_device() - device id that hosts a rank, -EINVAL for a rank out of range */
 int pldk_device(const struct pldk_domain *domain, int rank);
 
-/** pldk_provider() - "dev" or "shm" */
+/** pldk_provider() - "dev" or "shm"; "?" for what is no domain. Never NULL */
 const char *pldk_provider(const struct pldk_domain *domain);
 
 /** enum pldk_member_state - see PLD_MEMBER_* of the kernel contract, same numbers */
