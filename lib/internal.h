@@ -575,7 +575,7 @@ struct pldk_window {
 	uint32_t ncells;
 	uint32_t ndim; /* 0: sized in bytes */
 	uint32_t dtype;
-	uint32_t waiters; /* atomic: threads of this rank in a wait on it */
+	uint32_t waiters; /* atomic: threads of this rank in a wait on it; only at 0 it can become CLOSED */
 	int64_t shape[PLDK_MAX_DIMS];
 	char name[PLDK__NAME_MAX]; /* "" or what the user said */
 	struct pldk_window *next;
@@ -587,6 +587,11 @@ const char *pldk__window_text(const struct pldk_window *window, char *buf, size_
 const struct pldk_window *pldk__window_of(struct pldk_domain *domain, const struct pldk__map *map);
 const struct pldk_window *pldk__window_by_id(struct pldk_domain *domain, uint32_t id);
 
+/* Bit of waiters: the window is destroyed, or is about to be, and nobody may begin to wait. */
+#define PLDK__WAITERS_CLOSED 0x80000000u
+
+/* Fail with -ESTALE: it was destroyed. */
+int pldk__stale(const struct pldk_window *window, const char *op);
 /* -EINVAL NULL or no window, -ESTALE destroyed */
 int pldk__check_window(const struct pldk_window *window, const char *op);
 /* and -EDOM: a data window where cells are wanted; -EINVAL the cell */

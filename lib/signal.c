@@ -288,20 +288,16 @@ static int check_awaits(const struct pldk_await *awaits, size_t n, const char *n
 static int hold_windows(const struct pldk_await *awaits, size_t n, const char *name)
 {
 	size_t i;
-	int ret;
 
 	for (i = 0; i < n; i++) {
-		pldk__add_seq(&awaits[i].signal->waiters, 1);
-		if (pldk__load_seq(&awaits[i].signal->magic) == PLDK__MAGIC_WINDOW)
-			continue;
-		/* Open by now: the destroyer met a waiter and gave up. */
-		ret = pldk__check_window(awaits[i].signal, name);
-		if (!ret)
+		const struct pldk_window *signal = awaits[i].signal;
+
+		if (!(pldk__add_seq(&awaits[i].signal->waiters, 1) & PLDK__WAITERS_CLOSED))
 			continue;
 		do
 			pldk__sub_seq(&awaits[i].signal->waiters, 1);
 		while (i-- > 0);
-		return ret;
+		return pldk__stale(signal, name);
 	}
 	return 0;
 }

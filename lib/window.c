@@ -78,6 +78,14 @@ const struct pldk_window *pldk__window_by_id(struct pldk_domain *domain, uint32_
  */
 
 /**
+ * pldk__stale() - the failure of a call on a window that was destroyed
+ */
+int pldk__stale(const struct pldk_window *window, const char *op)
+{
+	return pldk__fail(-ESTALE, "rank %u: %s: window %u was destroyed", window->domain->rank, op, window->id);
+}
+
+/**
  * pldk__check_window() - is it a window, and open?
  */
 int pldk__check_window(const struct pldk_window *window, const char *op)
@@ -90,7 +98,7 @@ int pldk__check_window(const struct pldk_window *window, const char *op)
 	if (pldk__likely(magic == PLDK__MAGIC_WINDOW))
 		return 0;
 	if (magic == PLDK__MAGIC_DEAD)
-		return pldk__fail(-ESTALE, "rank %u: %s: window %u was destroyed", window->domain->rank, op, window->id);
+		return pldk__stale(window, op);
 	return pldk__fail(-EINVAL, "%s: not a window (magic %#x)", op, magic);
 }
 
@@ -517,9 +525,9 @@ static void unlink_window(struct pldk_window *window)
  */
 int pldk_window_destroy(struct pldk_window *window)
 {
-	uint32_t magic = PLDK__MAGIC_WINDOW;
 	struct pldk__thread *thread;
 	struct pldk_domain *domain;
+	uint32_t waiters = 0;
 	char text[80];
 	int ret;
 
@@ -532,19 +540,14 @@ int pldk_window_destroy(struct pldk_window *window)
 	ret = pldk__enter(domain, &thread);
 	if (ret)
 		return ret;
-	/*
-	 * A waiter counts itself, then looks at the magic; here it is the other way round. One of both sees the other.
-	 */
-	if (!pldk__cas_seq(&window->magic, &magic, PLDK__MAGIC_DEAD)) {
-		ret = pldk__check_window(window, "window_destroy");
+	if (!pldk__cas_seq(&window->waiters, &waiters, PLDK__WAITERS_CLOSED)) {
+		ret = waiters & PLDK__WAITERS_CLOSED ?
+			      pldk__stale(window, "window_destroy") :
+			      pldk__fail(-EBUSY, "rank %u: window_destroy: a thread of this rank waits in %s", domain->rank,
+					 pldk__window_text(window, text, sizeof(text)));
 		goto out;
 	}
-	if (pldk__load_seq(&window->waiters)) {
-		pldk__store_seq(&window->magic, PLDK__MAGIC_WINDOW);
-		ret = pldk__fail(-EBUSY, "rank %u: window_destroy: a thread of this rank waits in %s", domain->rank,
-				 pldk__window_text(window, text, sizeof(text)));
-		goto out;
-	}
+	pldk__store_release(&window->magic, PLDK__MAGIC_DEAD);
 	pldk__record(thread, PLDK_EV_WINDOW_DESTROY, 0, 0, -1, (int)window->id, 0, (int64_t)window->bytes);
 	unlink_window(window);
 	domain->ops->close(domain->pd, window->map);

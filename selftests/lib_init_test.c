@@ -604,6 +604,7 @@ TEST(queries_of_nothing_are_errors_not_crashes)
 	EXPECT_RET(-EINVAL, pldk_flush(NULL, 0, PLDK_TRY));
 	EXPECT_RET(-EINVAL, pldk_fence(NULL, 0));
 	EXPECT_OK(pldk_finalize(NULL));
+	EXPECT_STREQ("?", pldk_provider(NULL));
 	EXPECT_EQ(0, pldk_dtype_size(0));
 	EXPECT_EQ(0, pldk_dtype_size(99));
 	EXPECT_STREQ("?", pldk_dtype_name(99));

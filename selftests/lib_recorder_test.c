@@ -160,6 +160,9 @@ RANK(wrap)
 	EXPECT_EQ(0x66666666, events[10].op);
 	EXPECT_RET(0, pldk_recorder_read(world, 0, events, 0));
 	EXPECT_RET(-EINVAL, pldk_recorder_read(world, 0, NULL, 10));
+	EXPECT_SAYS("events is NULL");
+	EXPECT_RET(-EINVAL, pldk_recorder_read(world, 0, events, (size_t)INT32_MAX + 1));
+	EXPECT_SAYS("max", "2147483647");
 	EXPECT_RET(-EINVAL, pldk_recorder_read(world, size, events, 10));
 	EXPECT_RET(-EINVAL, pldk_recorder_read(world, -1, events, 10));
 	EXPECT_RET(-EINVAL, pldk_recorder_read(NULL, 0, events, 10));

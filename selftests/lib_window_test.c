@@ -541,17 +541,38 @@ static void *sleep_in_window(void *arg)
 	return NULL;
 }
 
+/* Uses of an open window, until cell 0 is set. The first that fails ends it. */
+static void *use_window(void *arg)
+{
+	struct sleeper *user = arg;
+	int64_t value = 0;
+
+	atomic_store(&user->tid, (int)gettid());
+	do {
+		user->ret = pldk_wait(user->signal, 1, PLDK_GE, 7, PLDK_TRY);
+		if (user->ret == -EAGAIN)
+			user->ret = pldk_notify(user->signal, pldk_rank(pldk_window_domain(user->signal)), 1, PLDK_NOTIFY_SET, 6);
+		if (!user->ret)
+			user->ret = pldk_read(user->signal, 0, &value);
+	} while (!user->ret && !value);
+	return NULL;
+}
+
 RANK(reset_under_a_sleeper)
 {
-	struct sleeper sleeper = { .signal = pt_signal(_metadata, world, 2) };
-	pthread_t thread;
+	struct sleeper sleeper = { .signal = pt_signal(_metadata, world, 2) }, user = { .signal = sleeper.signal };
+	pthread_t thread, other;
 	int64_t value = 0;
 
 	ASSERT_OK(pldk_notify(sleeper.signal, rank, 1, PLDK_NOTIFY_SET, 6));
 	if (rank == 1) {
 		ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_in_window, &sleeper));
 		ASSERT_TRUE(pt_until(sleeper.tid && pt_is_asleep(getpid(), sleeper.tid), 5000));
-		EXPECT_RET(-EBUSY, pldk_window_destroy(sleeper.signal));
+		/* Nobody sees the window closed, not even for a moment. */
+		ASSERT_EQ(0, pthread_create(&other, NULL, use_window, &user));
+		ASSERT_TRUE(pt_until(user.tid, 5000));
+		for (int i = 0; i < 100000; i++)
+			ASSERT_RET(-EBUSY, pldk_window_destroy(sleeper.signal));
 	}
 	EXPECT_RET(-EBUSY, pldk_window_reset(sleeper.signal, PT_LONG));
 	EXPECT_SAYS("rank 1");
@@ -563,6 +584,8 @@ RANK(reset_under_a_sleeper)
 	if (rank == 1) {
 		pthread_join(thread, NULL);
 		EXPECT_EQ(0, sleeper.ret);
+		pthread_join(other, NULL);
+		EXPECT_EQ(0, user.ret);
 	}
 	EXPECT_OK(pldk_window_reset(sleeper.signal, PT_LONG));
 	(void)size;
