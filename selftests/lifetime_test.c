@@ -29,7 +29,7 @@ FIXTURE_VARIANT(lifetime)
 	FIXTURE_VARIANT_ADD(lifetime, name##_with_sleeper) { _how, true, PLD_MEMBER_##_state, _status }
 
 /* clang-format off */
-VARIANT(close_fd,        CLOSE_FD,        RELEASED, 0);
+VARIANT(close_fd,        CLOSE_FD,        EXITED,   6);
 VARIANT(munmap_first,    MUNMAP_FIRST,    RELEASED, 0);
 VARIANT(close_first,     CLOSE_FIRST,     RELEASED, 0);
 VARIANT(exit,            EXIT,            EXITED,   7);
@@ -71,6 +71,8 @@ static void go_away(enum how how, bool sleeper, int r, char *map, size_t len, in
 {
 	switch (how) {
 	case CLOSE_FD:
+		close(r);
+		_exit(6); /* mapped to the end */
 	case MUNMAP_FIRST:
 		munmap(map, len);
 		close(r);
@@ -136,7 +138,7 @@ TEST_F(lifetime, the_end_is_seen_and_nothing_stays_behind)
 		fd = pld_recv_fd(self->sock[0]); /* we hold the dead rank's file, and cannot keep it alive */
 		ASSERT_LE(0, fd);
 	}
-	if (variant->sleeper && variant->how <= CLOSE_FIRST) {
+	if (variant->sleeper && (variant->how == MUNMAP_FIRST || variant->how == CLOSE_FIRST)) {
 		/* The sleeping call holds the file; ending the wait lets it go. */
 		EXPECT_EQ(0, pld_add(self->peer, 1, 0, 0, 1));
 	}

@@ -11,7 +11,8 @@
  *	signal                  create a signal window of one cell
  *	wait                    wait for ever until that cell is 42; an error as in gather. If all do, it is a deadlock
  *	abort=CODE              pldk_abort()
- *	exit=CODE raise=NUMBER  end so, or by a POSIX signal
+ *	exit=CODE raise=NUMBER  end so, at once, or by a POSIX signal
+ *	return=CODE             end as by a return from main(), with all that is done at exit
  *	sleep=MS say=WORD       as they say
  *	eat                     take memory until the kernel objects
  *	ignore-term             go on after SIGTERM
@@ -105,6 +106,8 @@ static int act(const char *step)
 		must(pldk_abort(world, (int)number));
 	else if (IS("exit"))
 		_exit((int)number);
+	else if (IS("return"))
+		exit((int)number);
 	else if (IS("raise"))
 		raise((int)number);
 	else if (IS("sleep"))
