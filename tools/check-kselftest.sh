@@ -3,7 +3,7 @@
 #
 # tools/check-kselftest.sh: selftests/ copied into a kernel tree as tools/testing/selftests/pld, with nothing of
 # this tree but an installed libpldk, runs by the kernel's own rules and gives the same counts. TAP on stdout.
-# PLDK_KSELFTESTS= are names such as "lib_view_test"; without them it is every test, and all run in the VM.
+# PLDK_KSELFTESTS= are names such as "lib_view_test pldctl_test.sh"; without them it is every test in C, in the VM.
 
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
@@ -16,6 +16,9 @@ by_kernel() { make -C "$1/tree/tools/testing/selftests" TARGETS=pld run_tests PL
 by_tree() {
 	local work=$1 tests=$2 t list=()
 	for t in $tests; do
+		case $t in
+		*.sh) list+=("$here/selftests/$t") && continue ;;
+		esac
 		list+=("$here/build/selftests/$t")
 		[ ! -x "$here/build/selftests/${t}_32" ] || list+=("$here/build/selftests/${t}_32")
 	done
