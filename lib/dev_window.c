@@ -182,7 +182,8 @@ int pldk__dev_window_open(struct pldk__pdomain *base, const struct pldk__window_
 err_range:
 	pldk__range_give(map->base.base, map->span);
 err_destroy:
-	pldk__fail(ret == -EAGAIN ? ret : -ENOMEM, "cannot be mapped: %s", pldk__range_why(ret, why, sizeof(why)));
+	ret = pldk__fail(ret == -EAGAIN ? ret : -ENOMEM, "cannot be mapped: %s",
+			 pldk__range_why(ret, why, sizeof(why)));
 	pldk__ioctl(pd->fd, PLD_IOC_WINDOW_DESTROY, &d);
 err_free:
 	free(map);

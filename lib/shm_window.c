@@ -507,7 +507,7 @@ int pldk__shm_open(struct pldk__pdomain *base, const struct pldk__window_spec *s
 	}
 	ret = map_slabs(pd, map);
 	if (ret) {
-		fail_map(ret);
+		ret = fail_map(ret);
 		goto err_unmap;
 	}
 	munmap(win, SHM_PAGE);
