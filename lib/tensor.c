@@ -494,7 +494,7 @@ int pldk_view_expect(const struct pldk_dtensor *view, int ndim, const int64_t *s
 		goto out;
 	}
 	if ((uint32_t)ndim != view->ndim) {
-		ret = pldk__fail(-EINVAL, "rank %u: view_expect: the view %s has %u dimensions, expected are %d", domain->rank,
+		ret = pldk__fail(-EDOM, "rank %u: view_expect: the view %s has %u dimensions, expected are %d", domain->rank,
 				 pldk__shape_text((int)view->ndim, view->shape, text, sizeof(text)), view->ndim, ndim);
 		goto out;
 	}

@@ -58,9 +58,9 @@ struct pldk_rma_options {
  * @options: or NULL
  *
  * Return: 0; -EINVAL (peer, shape, offsets: which dimension, offset, extent, limit; chunk sizes), -EDOM (dtypes
- * differ, or not a tensor), -EOPNOTSUPP (atomic on a dtype or with a far peer that cannot), -ESTALE, -EPERM
- * (owner-writes window), -EOWNERDEAD (a far peer's carrier died), -ETIMEDOUT (what carries to far peers did not move in
- * time: a part of the bytes may have landed, and own memory is free), -ECANCELED, -EOVERFLOW.
+ * or numbers of dimensions differ, or not a tensor), -EOPNOTSUPP (atomic on a dtype or with a far peer that cannot),
+ * -ESTALE, -EPERM (owner-writes window), -EOWNERDEAD (a far peer's carrier died), -ETIMEDOUT (what carries to far peers
+ * did not move in time: a part of the bytes may have landed, and own memory is free), -ECANCELED, -EOVERFLOW.
  */
 int pldk_put(const struct pldk_dtensor *dst, int peer, const struct pldk_tensor *src, const struct pldk_region *region,
 	     const struct pldk_rma_options *options);

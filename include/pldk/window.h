@@ -157,7 +157,8 @@ int pldk_view(struct pldk_window *window, size_t offset, int ndim, const int64_t
  * @shape: expected extents or symbols
  * @dtype: expected, or 0 for any
  *
- * Return: 0, -EINVAL ("NR is 4 here but dimension 0 of the view is 2"; nothing is bound), -EDOM (dtype), -ESTALE.
+ * Return: 0, -EINVAL ("NR is 4 here but dimension 0 of the view is 2"; nothing is bound), -EDOM (dtype or number
+ * of dimensions), -ESTALE.
  */
 int pldk_view_expect(const struct pldk_dtensor *view, int ndim, const int64_t *shape, enum pldk_dtype dtype);
 
