@@ -181,12 +181,25 @@ static bool shares_cpu(const struct pld_status *status, uint32_t rank)
 	return false;
 }
 
-static bool has_shared_cpu(const struct pld_status *status)
+static int compare_cpu(const void *a, const void *b)
 {
+	const uint32_t left = *(const uint32_t *)a;
+	const uint32_t right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Sorted: with a CPU for each of many ranks, every rank would look at every pair in its join. */
+static bool has_shared_cpu(const struct pldk__pdomain *pd)
+{
+	uint32_t cpus[PLDK_MAX_RANKS];
 	uint32_t r;
 
-	for (r = 0; r < status->nranks; r++) {
-		if (shares_cpu(status, r))
+	for (r = 0; r < pd->nranks; r++)
+		cpus[r] = pldk__member_of(pd->status, r)->cpu;
+	qsort(cpus, pd->nranks, sizeof(cpus[0]), compare_cpu);
+	for (r = 1; r < pd->nranks; r++) {
+		if (cpus[r] == cpus[r - 1])
 			return true;
 	}
 	return false;
@@ -207,7 +220,7 @@ static void fill_domain(struct pldk_domain *domain, struct pldk__pdomain *pd, st
 	domain->recorder = parent ? parent->recorder : NULL;
 	/* Who shares a CPU is decided by the world: a rank outside a subset needs its CPU, too. */
 	domain->shares_cpu = parent ? parent->shares_cpu : shares_cpu(pd->status, pd->rank);
-	domain->is_shared = parent ? parent->is_shared : has_shared_cpu(pd->status);
+	domain->is_shared = parent ? parent->is_shared : has_shared_cpu(pd);
 	domain->is_spread = pd->far != NULL;
 	domain->spin_ns = env->spin_us < 0 ? -1 : (int64_t)env->spin_us * 1000;
 	domain->wait_flags = !strcmp(env->deadlock, "off") ? PLD_WAIT_F_IDLE : 0;

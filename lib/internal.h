@@ -41,6 +41,13 @@
 
 #define PLDK__CACHE_LINE 64
 
+/* One step of a digest that ranks compare. */
+static inline uint64_t pldk__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0xff51afd7ed558ccd);
+	return hash ^ hash >> 33;
+}
+
 /* Magic words. Each differs from every other and from small integers, so that a handle of the wrong kind is told. */
 #define PLDK__MAGIC_TENSOR 0x70747372u
 #define PLDK__MAGIC_DTENSOR 0x70647672u

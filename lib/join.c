@@ -17,18 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0xff51afd7ed558ccd);
-	return hash ^ hash >> 33;
-}
+#include "placement.h"
 
 static int64_t text_digest(const char *text)
 {
 	uint64_t hash = 1;
 
 	for (; text && *text; text++)
-		hash = mix(hash, (unsigned char)*text);
+		hash = pldk__mix(hash, (unsigned char)*text);
 	return (int64_t)hash;
 }
 
@@ -53,30 +49,19 @@ static int check_devices(int nranks, const int *ids, uint32_t *out)
 	return 0;
 }
 
-/* Device d is hosted by the (d mod n)-th of the n CPUs of the affinity mask, unless the caller says otherwise. */
+/* By the rule of placement.h, unless the caller says otherwise. */
 static int place_devices(int nranks, const int *cpus, const uint32_t *devices, uint32_t *out)
 {
 	cpu_set_t set;
-	int allowed;
-	int wanted;
-	int cpu;
 	int i;
 
 	CPU_ZERO(&set);
 	if (sched_getaffinity(0, sizeof(set), &set) || !CPU_COUNT(&set))
 		CPU_SET(0, &set);
-	allowed = CPU_COUNT(&set);
 	for (i = 0; i < nranks; i++) {
 		if (cpus && cpus[i] < 0)
 			return pldk__fail(-EINVAL, "world_create: CPU %d of rank %d is negative", cpus[i], i);
-		if (cpus) {
-			out[i] = (uint32_t)cpus[i];
-			continue;
-		}
-		wanted = (int)(devices[i] % (uint32_t)allowed);
-		for (cpu = 0; !CPU_ISSET(cpu, &set) || wanted-- > 0; cpu++)
-			;
-		out[i] = (uint32_t)cpu;
+		out[i] = (uint32_t)(cpus ? cpus[i] : pldk__placement(devices[i], &set));
 	}
 	return 0;
 }
@@ -520,7 +505,7 @@ static uint64_t list_digest(const uint32_t *ranks, uint32_t nranks)
 	uint32_t i;
 
 	for (i = 0; i < nranks; i++)
-		hash = mix(hash, ranks[i]);
+		hash = pldk__mix(hash, ranks[i]);
 	return hash;
 }
 
@@ -549,7 +534,7 @@ static uint32_t list_count(struct pldk_domain *parent, uint64_t digest, bool cou
 /* Members that give the same list for the same time meet under the same key. */
 static uint32_t subset_key(uint64_t digest, uint32_t count)
 {
-	return (uint32_t)(mix(digest, count) >> 32);
+	return (uint32_t)(pldk__mix(digest, count) >> 32);
 }
 
 static int take_list(const struct pldk_domain *parent, const int *ranks, int nranks, uint32_t *out, uint32_t *out_self)

@@ -197,19 +197,13 @@ static int check_bytes(const struct wish *wish)
 	return 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0xbf58476d1ce4e5b9);
-	return hash ^ hash >> 31;
-}
-
 static uint64_t tag_of(const struct wish *wish)
 {
-	uint64_t tag = mix(wish->dtype, wish->ndim);
+	uint64_t tag = pldk__mix(wish->dtype, wish->ndim);
 	uint32_t i;
 
 	for (i = 0; i < wish->ndim; i++)
-		tag = mix(tag, (uint64_t)wish->shape[i]);
+		tag = pldk__mix(tag, (uint64_t)wish->shape[i]);
 	return tag;
 }
 

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "placement.h"
+
 #define DEVICE_MAX 0x7fffffffL
 
 static int fail(struct launch_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -52,20 +54,6 @@ static int parse_devices(struct launch_plan *plan, const char *text)
 		if (!*end)
 			return n;
 		at = end + 1;
-	}
-}
-
-/* Every device by the rule: the (d mod n)-th CPU of the mask. */
-static void cpus_by_rule(struct launch_plan *plan, const cpu_set_t *mask)
-{
-	int ncpus = CPU_COUNT(mask);
-
-	for (int r = 0; r < plan->nranks; r++) {
-		int skip = plan->devices[r] % ncpus;
-
-		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, mask) && skip-- == 0)
-				plan->cpus[r] = cpu;
 	}
 }
 
@@ -125,7 +113,8 @@ int launch_plan_make(struct launch_plan *plan, int nranks, const char *devices, 
 	plan->nranks = nranks;
 	if (sched_getaffinity(0, sizeof(mask), &mask))
 		return fail(plan, "cannot read the affinity mask: %s", strerror(errno));
-	cpus_by_rule(plan, &mask);
+	for (int r = 0; r < nranks; r++)
+		plan->cpus[r] = pldk__placement((uint32_t)plan->devices[r], &mask);
 	return map ? cpus_by_map(plan, map, &mask) : 0;
 }
 
@@ -157,38 +146,36 @@ static int create(struct launch_plan *plan, const char *provider)
 
 int launch_world(struct launch_plan *plan, const char *provider)
 {
-	const char *said_by = "the command line says so";
+	const char *why = "the command line says so";
 	int ret;
 
 	if (!provider) {
 		provider = getenv("PLDK_PROVIDER");
-		said_by = "PLDK_PROVIDER says so";
+		why = "PLDK_PROVIDER says so";
 	}
 	if (provider && *provider) {
 		plan->provider = strcmp(provider, "dev") == 0 ? "dev" : "shm";
-		if (create(plan, provider) < 0)
-			return fail(plan, "%s", pldk_last_error());
-		fail(plan, "%s", said_by);
-		return 0;
+		ret = create(plan, provider);
+	} else {
+		plan->provider = "dev";
+		why = "/dev/pld opens";
+		ret = create(plan, "dev");
+		/* How the device could be had is advice for those who ask for it. */
+		if (ret == -EPERM)
+			why = "/dev/pld may not be opened here; it is not needed";
+		else if (ret == -ENODEV && access("/dev/pld", F_OK))
+			why = "no /dev/pld: the module is not loaded; none is needed";
+		else if (ret == -ENODEV)
+			why = "/dev/pld has no module behind it; none is needed";
+		if (ret == -EPERM || ret == -ENODEV) {
+			plan->provider = "shm";
+			ret = create(plan, "shm");
+		}
 	}
-
-	plan->provider = "dev";
-	ret = create(plan, "dev");
-	if (ret == 0) {
-		fail(plan, "/dev/pld opens");
-		return 0;
-	}
-	if (ret != -ENODEV && ret != -EPERM)
+	if (ret < 0)
 		return fail(plan, "%s", pldk_last_error());
-	/* How the device could be had is advice for those who ask for it. */
-	if (ret == -EPERM)
-		fail(plan, "/dev/pld may not be opened here; it is not needed");
-	else if (access("/dev/pld", F_OK))
-		fail(plan, "no /dev/pld: the module is not loaded; none is needed");
-	else
-		fail(plan, "/dev/pld has no module behind it; none is needed");
-	plan->provider = "shm";
-	return create(plan, "shm") < 0 ? fail(plan, "%s", pldk_last_error()) : 0;
+	snprintf(plan->why, sizeof(plan->why), "%s", why);
+	return 0;
 }
 
 pid_t launch_fork(void)
