@@ -271,7 +271,7 @@ void pld_wait_cancel(struct pld_rank *rank, const struct pld_window *win)
 	pld_wakes_flush(&wakes);
 }
 
-/* Values and verdict of the predicates now. @out_index: the first that holds. */
+/* Values and verdict of the predicates now. @out_index: with F_ANY the first that holds, else the first that fails. */
 static bool pld_wait_look(struct pld_waiter *w, u32 *out_index)
 {
 	bool any = w->flags & PLD_WAIT_F_ANY, found = !any;

@@ -148,7 +148,10 @@ static int read_and_check(struct pldk__env *env)
 	if (!ret)
 		ret = check_values(env);
 	if (ret) {
-		/* Words that are wrong must not reach those who only ask pldk__env(). */
+		/*
+		 * It is published all the same: pldk_init() tells the others by its fd and rank. Domains that are
+		 * joined already go on to read it: what they would take for something else must be right.
+		 */
 		if (env->ring < 0 || env->ring & (env->ring - 1) || env->ring > (int)PLDK__RING_MAX)
 			env->ring = PLDK__RING_MAX;
 		if (strcmp(env->deadlock, "report") && strcmp(env->deadlock, "off"))

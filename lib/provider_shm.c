@@ -26,7 +26,7 @@ static int shm_probe(void)
 
 	if (fd < 0)
 		return pldk__fail(
-			-errno == -ENOSYS ? -EOPNOTSUPP : -errno,
+			errno == ENOSYS ? -EOPNOTSUPP : -errno,
 			"the embedded provider cannot make a memfd: %s (kernel without CONFIG_MEMFD_CREATE, a seccomp "
 			"filter, or no descriptor left)",
 			strerror(errno));

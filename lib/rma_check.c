@@ -230,7 +230,7 @@ static void merge(struct pldk__transfer *t)
 		if (t->extent[i] == 1)
 			continue;
 		if (t->local_stride[i] == t->extent[to] * t->local_stride[to] &&
-			   t->remote_stride[i] == t->extent[to] * t->remote_stride[to]) {
+		    t->remote_stride[i] == t->extent[to] * t->remote_stride[to]) {
 			t->extent[to] *= t->extent[i];
 		} else {
 			to--;
@@ -266,35 +266,34 @@ static int finish(struct pldk__transfer *t, const char *op)
 
 static int check_options(struct pldk__transfer *t, const char *op, const struct pldk_rma_options *user)
 {
-	struct pldk_rma_options all = PLDK_RMA_OPTIONS_INIT;
-	const struct pldk_rma_options *options = &all;
-	int ret = pldk__options_take(&all, sizeof(all), sizeof(all), user);
+	struct pldk_rma_options options = PLDK_RMA_OPTIONS_INIT;
+	int ret = pldk__options_take(&options, sizeof(options), sizeof(options), user);
 
 	if (ret)
 		return pldk__fail_prefix(ret, "rank %u: %s: ", t->domain->rank, op);
-	if (options->atomic != PLDK_ATOMIC_NONE && options->atomic != PLDK_ATOMIC_ADD)
+	if (options.atomic != PLDK_ATOMIC_NONE && options.atomic != PLDK_ATOMIC_ADD)
 		return pldk__fail(-EINVAL, "rank %u: %s: options: atomic is %d: PLDK_ATOMIC_NONE or PLDK_ATOMIC_ADD",
-				  t->domain->rank, op, options->atomic);
-	if (options->atomic && t->is_get)
+				  t->domain->rank, op, options.atomic);
+	if (options.atomic && t->is_get)
 		return pldk__fail(-EINVAL, "rank %u: %s: options: atomic has no meaning here: own memory is written",
 				  t->domain->rank, op);
-	if (options->chunk_rows < 0 || options->chunk_cols < 0)
+	if (options.chunk_rows < 0 || options.chunk_cols < 0)
 		return pldk__fail(-EINVAL,
 				  "rank %u: %s: options: chunk_rows is %" PRId64 " and chunk_cols %" PRId64 ": both must be >= 0",
-				  t->domain->rank, op, options->chunk_rows, options->chunk_cols);
-	if (options->pipeline != 0 && options->pipeline != 1)
+				  t->domain->rank, op, options.chunk_rows, options.chunk_cols);
+	if (options.pipeline != 0 && options.pipeline != 1)
 		return pldk__fail(-EINVAL, "rank %u: %s: options: pipeline is %d: 0 or 1", t->domain->rank, op,
-				  options->pipeline);
-	if (options->pipeline && (!options->chunk_rows || !options->chunk_cols))
+				  options.pipeline);
+	if (options.pipeline && (!options.chunk_rows || !options.chunk_cols))
 		return pldk__fail(-EINVAL,
 				  "rank %u: %s: options: pipeline needs chunk_rows (%" PRId64 ") and chunk_cols (%" PRId64 ") > 0",
-				  t->domain->rank, op, options->chunk_rows, options->chunk_cols);
-	t->is_atomic = options->atomic == PLDK_ATOMIC_ADD;
-	t->is_pipelined = options->pipeline;
-	t->chunk_rows = (uint64_t)options->chunk_rows;
-	t->chunk_cols = (uint64_t)options->chunk_cols;
+				  t->domain->rank, op, options.chunk_rows, options.chunk_cols);
+	t->is_atomic = options.atomic == PLDK_ATOMIC_ADD;
+	t->is_pipelined = options.pipeline;
+	t->chunk_rows = (uint64_t)options.chunk_rows;
+	t->chunk_cols = (uint64_t)options.chunk_cols;
 	if (pldk__unlikely(t->domain->has_far))
-		t->deadline_ns = pldk__far_deadline(options->timeout_ns);
+		t->deadline_ns = pldk__far_deadline(options.timeout_ns);
 	return 0;
 }
 

@@ -303,7 +303,7 @@ struct shm_line {
 
 /**
  * struct shm_far - a rank in a world with far peers; its bounce area stands behind all of these
- * @sent: number of the last message that this rank gave to the agent. A rank with messages under way are not blocked
+ * @sent: number of the last message that this rank gave to the agent. A rank with messages under way is not blocked
  * @executed: number of the last message that the agent carried out; they are carried out in order
  * @refused: first message that the agent refused since the rank last read it (and set it to 0); 0 is none, and
  * @refused_errno: why (negative)

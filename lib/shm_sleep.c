@@ -27,8 +27,8 @@
 
 #include "shm.h"
 
-#define SLICE_SOON_NS UINT64_C(10000000) /* ... and explained, if its launcher can */
 #define SLICE_NS UINT64_C(50000000) /* a death is noticed within 100 ms */
+#define SLICE_SOON_NS UINT64_C(10000000) /* ... and then explained soon, if its launcher can */
 
 /*
  * Who may be idle (F_IDLE) looks at the peers as often as everybody for two seconds after the last ring of its bell: a

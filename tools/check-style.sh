@@ -100,7 +100,7 @@ code() {
 		}' "$@"
 }
 
-# Field report D4: no barrier and no atomic of one's own outside one header. An instruction that C cannot say is no
+# No barrier and no atomic of one's own outside one header. An instruction that C cannot say is no
 # barrier and may stand in assembly.
 atomics() {
 	local list
@@ -162,8 +162,8 @@ tap_try "each part has its licence" licences
 tap_try "no file is over 1,000 lines" sizes
 tap_try "no line without a string is over 120 columns" long_lines
 tap_try "no line ends in blanks" whitespace
-tap_try "D4: no volatile, no builtin atomics, no assembly outside lib/atomic.h" atomics
-tap_try "I4: no get_user_pages, no class_create, no BUG in the module" kernel_apis
+tap_try "no volatile, no builtin atomics, no assembly outside lib/atomic.h" atomics
+tap_try "no get_user_pages, no class_create, no BUG in the module" kernel_apis
 tap_try "kernel versions are tested in kmod/compat.h only" version_tests
 tap_try "the version is written once" one_version
 tap_try "nothing ends processes by name" broad_kills
