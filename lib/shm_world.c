@@ -309,7 +309,8 @@ int pldk__shm_view_map(struct shm_world *world, uint64_t offset, struct shm_view
 	struct shm_domain head;
 	char *base;
 
-	if (pldk__shm_read(world->fd, &head, sizeof(head), offset) || head.magic != SHM_DOMAIN_MAGIC)
+	if (pldk__shm_read(world->fd, &head, sizeof(head), offset) || head.magic != SHM_DOMAIN_MAGIC ||
+	    head.nranks > PLD_MAX_RANKS)
 		return -ESTALE;
 	base = pldk__shm_mmap(world->fd, offset, head.bytes);
 	if (!base)
