@@ -338,9 +338,9 @@ int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thr
 
 		ret = collect(domain, thread, &old, number, deadline_ns, &is_verdict);
 		if (ret && (!is_verdict || old.op == PLDK_EV_JOIN))
-			return err ? pldk__fail_text(err, sentence.text) : ret;
+			return err ? pldk__fail(err, "%s", sentence.text) : ret;
 		if (ret)
-			pldk__fail_text(ret, sentence.text);
+			pldk__fail(ret, "%s", sentence.text);
 	}
 	return 0;
 }

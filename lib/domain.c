@@ -4,8 +4,8 @@
  *
  * The registry is the list of all domains of this process. Its lock is taken before a domain's; fork(2) takes it, too,
  * so that a child finds the list whole. A child of a rank is no rank: it inherits handles that must not work (two
- * processes would answer for one rank), so fork closes the gate of every domain in the child, which every call looks at
- * anyway, and lets go of what the parent's threads hold in shared memory without touching it.
+ * processes would answer for one rank), so fork changes the magic word of every domain in the child, which
+ * every call looks at anyway, and lets go of what the parent's threads hold in shared memory without touching it.
  */
 #include "internal.h"
 
@@ -51,7 +51,7 @@ static void fork_child(void)
 	struct pldk__thread *thread;
 
 	for (domain = registry.first; domain; domain = domain->next_of_process) {
-		domain->gate |= PLDK__GATE_FORKED;
+		domain->magic = PLDK__MAGIC_FORKED;
 		for (thread = domain->threads; thread; thread = thread->next_of_world) {
 			pldk__recorder_detach(thread, true);
 			thread->world = NULL;
@@ -115,17 +115,19 @@ void pldk__init_end(struct pldk_domain *world)
  */
 int pldk__enter_refused(const struct pldk_domain *domain)
 {
+	uint32_t magic = domain ? pldk__load_acquire(&domain->magic) : 0;
+
 	if (!domain)
 		return pldk__fail(-EINVAL, "domain is NULL");
-	if (domain->magic != PLDK__MAGIC_DOMAIN)
-		return pldk__fail(-EINVAL, "not a domain (magic %#x): closed, or never one", domain->magic);
-	if (pldk__load_acquire(&domain->gate) & PLDK__GATE_FORKED)
+	if (magic == PLDK__MAGIC_FORKED)
 		return pldk__fail_text(-ENOTCONN, "this process is a forked child of a rank: a forked child is no rank and cannot use its parent's domains");
-	return pldk__fail(-ECANCELED, "rank %u: another thread is closing this domain", domain->rank);
+	if (magic == PLDK__MAGIC_CLOSING || magic == PLDK__MAGIC_DOMAIN)
+		return pldk__fail_text(-ECANCELED, "another thread is closing this domain");
+	return pldk__fail(-EINVAL, "not a domain (magic %#x): closed, or never one", magic);
 }
 
 /**
- * pldk__threads_inside() - is anybody inside a call on the domain? Its gate is closed
+ * pldk__threads_inside() - is anybody inside a call on the domain? It lets nobody in any more
  * @out_tid: who
  *
  * Context: takes the world's lock.
@@ -147,20 +149,66 @@ bool pldk__threads_inside(struct pldk_domain *domain, uint32_t *out_tid)
 	return is_inside;
 }
 
-/* Close the gate, unless a call is going on. */
-static int close_gate(struct pldk_domain *domain, const char *op)
+/* A domain, and for a world all that are made of it: is one of them that way? */
+static bool family_is_locked(const struct pldk_domain *domain, uint32_t magic)
 {
-	uint32_t gate = 0;
-	uint32_t tid = 0;
+	const struct pldk_domain *d;
 
-	if (!pldk__cas_seq(&domain->gate, &gate, PLDK__GATE_CLOSING)) {
-		if (gate & PLDK__GATE_FORKED)
-			return pldk__enter_refused(domain);
-		return pldk__fail(-EBUSY, "rank %u: %s: another thread does it already", domain->rank, op);
+	for (d = registry.first; d; d = d->next_of_process) {
+		if ((d == domain || d->world == domain) && pldk__load_relaxed(&d->magic) == magic)
+			return true;
 	}
-	if (!pldk__threads_inside(domain, &tid))
+	return false;
+}
+
+static void family_set_locked(const struct pldk_domain *domain, uint32_t magic)
+{
+	struct pldk_domain *d;
+
+	for (d = registry.first; d; d = d->next_of_process) {
+		if (d == domain || d->world == domain)
+			pldk__store_seq(&d->magic, magic);
+	}
+}
+
+static bool family_aborts(const struct pldk_domain *domain)
+{
+	const struct pldk_domain *d;
+	bool is_aborting = false;
+
+	pldk__registry_lock();
+	for (d = registry.first; d; d = d->next_of_process)
+		is_aborting |= (d == domain || d->world == domain) && pldk__load_seq(&d->aborting);
+	pldk__registry_unlock();
+	return is_aborting;
+}
+
+/*
+ * Let nobody in any more, unless a call is going on. A world closes with its subsets, so of two threads that close a
+ * domain, or a world and its subset, one does and the other is told.
+ */
+static int close_begin(struct pldk_domain *domain, const char *op)
+{
+	uint32_t magic;
+	uint32_t tid = 0;
+	bool is_busy;
+
+	pldk__registry_lock();
+	magic = pldk__load_relaxed(&domain->magic);
+	is_busy = magic == PLDK__MAGIC_DOMAIN && family_is_locked(domain, PLDK__MAGIC_CLOSING);
+	if (magic == PLDK__MAGIC_DOMAIN && !is_busy)
+		family_set_locked(domain, PLDK__MAGIC_CLOSING);
+	pldk__registry_unlock();
+	if (is_busy || magic == PLDK__MAGIC_CLOSING)
+		return pldk__fail(-EBUSY, "%s: another thread closes this domain or a subset of it", op);
+	if (magic != PLDK__MAGIC_DOMAIN)
+		return pldk__enter_refused(domain);
+	is_busy = pldk__threads_inside(domain, &tid);
+	if (!is_busy && !family_aborts(domain))
 		return 0;
-	pldk__store_seq(&domain->gate, 0);
+	pldk__registry_lock();
+	family_set_locked(domain, PLDK__MAGIC_DOMAIN);
+	pldk__registry_unlock();
 	return pldk__fail(-EBUSY, "rank %u: %s: thread %u is inside a call on this domain or its windows", domain->rank, op,
 			  tid);
 }
@@ -279,7 +327,7 @@ int pldk__domain_new(struct pldk__pdomain *pd, struct pldk_domain *parent, uint3
 	int ret;
 
 	pthread_once(&registry.once, registry_once);
-	domain = calloc(1, sizeof(*domain));
+	domain = pldk__arena_alloc(sizeof(*domain));
 	if (!domain) {
 		pd->ops->poison(pd, PLDK__JOIN_FAILED(pd->rank, -ENOMEM));
 		pd->ops->leave(pd, false);
@@ -347,13 +395,10 @@ static void free_windows(struct pldk_domain *domain)
 	while ((window = domain->windows)) {
 		domain->windows = window->next;
 		domain->ops->close(domain->pd, window->map);
-		window->magic = PLDK__MAGIC_DEAD;
-		free(window);
+		pldk__store_release(&window->magic, PLDK__MAGIC_DEAD);
 	}
-	while ((window = domain->graveyard)) {
-		domain->graveyard = window->next;
-		free(window);
-	}
+	domain->graveyard = NULL;
+	pldk__shells_end(domain);
 }
 
 static void unlink_subset(struct pldk_domain *subset)
@@ -394,18 +439,21 @@ void pldk__domain_free(struct pldk_domain *domain, bool finalised)
 	pldk__registry_unlock();
 	domain->ops->leave(domain->pd, finalised);
 	pthread_mutex_destroy(&domain->lock);
-	domain->magic = PLDK__MAGIC_DEAD;
 	free(domain->world_ranks);
 	free(domain->lists);
-	free(domain);
+	pldk__store_release(&domain->magic, PLDK__MAGIC_DEAD);
+	pldk__arena_end(domain, sizeof(*domain));
 }
 
 static int check_domain(const struct pldk_domain *domain, const char *op)
 {
-	if (pldk__likely(domain && domain->magic == PLDK__MAGIC_DOMAIN)) {
-		/* A forked child has the handle but not the mappings behind it. */
-		return pldk__load_relaxed(&domain->gate) & PLDK__GATE_FORKED ? pldk__enter_refused(domain) : 0;
-	}
+	uint32_t magic = domain ? pldk__load_acquire(&domain->magic) : 0;
+
+	if (pldk__likely(magic == PLDK__MAGIC_DOMAIN || magic == PLDK__MAGIC_CLOSING))
+		return 0;
+	/* A forked child has the handle but not the mappings behind it. */
+	if (magic == PLDK__MAGIC_FORKED)
+		return pldk__enter_refused(domain);
 	return pldk__fail(-EINVAL, "%s: %s", op, domain ? "not a domain: closed, or never one" : "domain is NULL");
 }
 
@@ -433,7 +481,7 @@ int pldk_finalize(struct pldk_domain *world)
 		return ret;
 	if (world->world != world)
 		return pldk__fail(-EINVAL, "rank %u: finalize: this is a subset: close it with pldk_domain_close()", world->rank);
-	ret = close_gate(world, "finalize");
+	ret = close_begin(world, "finalize");
 	if (ret)
 		return ret;
 	record_leave(world);
@@ -453,7 +501,7 @@ int pldk_domain_close(struct pldk_domain *domain)
 		return ret;
 	if (domain->world == domain)
 		return pldk__fail(-EINVAL, "rank %u: domain_close: this is the world: leave it with pldk_finalize()", domain->rank);
-	ret = close_gate(domain, "domain_close");
+	ret = close_begin(domain, "domain_close");
 	if (ret)
 		return ret;
 	record_leave(domain);
@@ -572,18 +620,33 @@ int pldk_limits(struct pldk_domain *domain, struct pldk_limits *out)
 int pldk_abort(struct pldk_domain *domain, int code)
 {
 	struct pldk__rec *rec;
+	uint32_t magic;
+	int ret;
 
-	if (!domain || domain->magic != PLDK__MAGIC_DOMAIN)
-		return pldk__fail_text(-EINVAL, "abort: no domain");
+	if (!domain)
+		return pldk__fail_text(-EINVAL, "abort: domain is NULL");
+	magic = pldk__load_acquire(&domain->magic);
+	if (magic == PLDK__MAGIC_FORKED)
+		return pldk__fail_text(-ENOTCONN, "abort: a forked child is no rank");
+	if (magic != PLDK__MAGIC_DOMAIN && magic != PLDK__MAGIC_CLOSING)
+		return pldk__fail_text(-EINVAL, "abort: not a domain: closed, or never one");
 	if (code < 0 || code > 0xffff)
 		return pldk__fail_text(-EINVAL, "abort: the code is not in 0..65535");
-	if (pldk__load_acquire(&domain->gate) & PLDK__GATE_FORKED)
-		return pldk__fail_text(-ENOTCONN, "abort: a forked child is no rank");
-	if (pldk__self && pldk__self->world == domain->world && !pldk__self->is_shared) {
-		rec = pldk__record(pldk__self, PLDK_EV_ABORT, 0, 0, -1, -1, 0, code);
-		pldk__store_relaxed(&rec->tsc, pldk__tsc());
+	/* Who closes the domain looks at the count after it has changed the word; here it is the other way round. */
+	pldk__add_seq(&domain->aborting, 1);
+	if (pldk__load_seq(&domain->magic) == PLDK__MAGIC_DOMAIN) {
+		if (pldk__self && pldk__self->world == domain->world && !pldk__self->is_shared) {
+			rec = pldk__record(pldk__self, PLDK_EV_ABORT, 0, 0, -1, -1, 0, code);
+			pldk__store_relaxed(&rec->tsc, pldk__tsc());
+		}
+		ret = domain->ops->poison(domain->pd, (uint32_t)code);
+		if (ret)
+			pldk__fail_text(ret, "abort: the kernel refused: the domain is not aborted");
+	} else {
+		ret = pldk__fail_text(-ECANCELED, "abort: the domain is being closed");
 	}
-	return domain->ops->poison(domain->pd, (uint32_t)code);
+	pldk__sub_seq(&domain->aborting, 1);
+	return ret;
 }
 
 /* A rank that failed in its join told so by poison: which, with what, and why? */

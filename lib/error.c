@@ -18,6 +18,11 @@
 #define SENTENCE_MAX 1024
 
 static __thread char sentence[SENTENCE_MAX];
+/*
+ * A literal that is the sentence instead. In the static block of thread-local memory: where the library was loaded by
+ * dlopen(3), a thread's first look at the other words may allocate, and a handler of POSIX signals must not.
+ */
+static __thread const char *literal __attribute__((tls_model("initial-exec")));
 static __thread bool is_quiet;
 
 /* Where log lines go. The callback runs under the lock: when pldk_set_log() returns, the old one runs no more. */
@@ -142,6 +147,7 @@ int pldk__fail(int err, const char *fmt, ...)
 		snprintf(sentence, sizeof(sentence), "rank %u: %.*s", pldk__self->world->rank, SENTENCE_MAX - 32, text);
 	else
 		memcpy(sentence, text, strlen(text) + 1);
+	literal = NULL;
 	log_failure();
 	errno = saved;
 	return err;
@@ -159,12 +165,7 @@ int pldk__fail(int err, const char *fmt, ...)
  */
 int pldk__fail_text(int err, const char *text)
 {
-	size_t len = strlen(text);
-
-	if (len >= SENTENCE_MAX)
-		len = SENTENCE_MAX - 1;
-	memcpy(sentence, text, len);
-	sentence[len] = '\0';
+	literal = text;
 	return err;
 }
 
@@ -179,15 +180,16 @@ int pldk__fail_text(int err, const char *text)
  */
 int pldk__fail_prefix(int err, const char *fmt, ...)
 {
-	const char *rest = behind_who(sentence);
+	const char *said = pldk_last_error();
+	const char *rest = behind_who(said);
 	char text[SENTENCE_MAX];
 	int saved = errno;
 	size_t len = 0;
 	va_list ap;
 
 	if (strncmp(fmt, "rank ", 5)) {
-		len = (size_t)(rest - sentence);
-		memcpy(text, sentence, len);
+		len = (size_t)(rest - said);
+		memcpy(text, said, len);
 	}
 	va_start(ap, fmt);
 	vsnprintf(text + len, sizeof(text) - len, fmt, ap);
@@ -195,6 +197,7 @@ int pldk__fail_prefix(int err, const char *fmt, ...)
 	len = strlen(text);
 	snprintf(text + len, sizeof(text) - len, "%s", rest);
 	memcpy(sentence, text, strlen(text) + 1);
+	literal = NULL;
 	errno = saved;
 	return err;
 }
@@ -213,7 +216,7 @@ void pldk__fail_quiet(bool quiet)
  */
 const char *pldk_last_error(void)
 {
-	return sentence;
+	return literal ? literal : sentence;
 }
 
 /**

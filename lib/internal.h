@@ -54,6 +54,9 @@ static inline uint64_t pldk__mix(uint64_t hash, uint64_t value)
 #define PLDK__MAGIC_WINDOW 0x7077696eu
 #define PLDK__MAGIC_DOMAIN 0x70646f6du
 #define PLDK__MAGIC_DEAD 0x70646561u
+/* A domain that a thread is closing; one in a forked child of the rank. */
+#define PLDK__MAGIC_CLOSING 0x70636c6fu
+#define PLDK__MAGIC_FORKED 0x70666f72u
 
 /*
  * Environment: one struct from env.def, read at each join. env.c.
@@ -80,7 +83,7 @@ const struct pldk__env *pldk__env(void);
  * Errors and log: error.c.
  */
 
-/* As pldk__fail() with a text that needs no formatting: for errors that are polled for. */
+/* As pldk__fail() with a literal: for errors that are polled for, and in handlers of POSIX signals. */
 int pldk__fail_text(int err, const char *text);
 /* Put "rank 2: window_create: " style context in front of the thread's sentence. Keeps err. */
 int pldk__fail_prefix(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -93,6 +96,14 @@ bool pldk__log_on(enum pldk_log_level level);
 void pldk__log(enum pldk_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Set the stderr callback that PLDK_LOG asks for. */
 void pldk__log_from_env(const char *level);
+
+/*
+ * Memory of what the user holds pointers to, at addresses that are never given twice: arena.c.
+ */
+size_t pldk__arena_round(size_t bytes);
+void *pldk__arena_alloc(size_t bytes);
+void pldk__arena_end(void *memory, size_t bytes);
+bool pldk__arena_has(const void *address);
 
 /* options.c */
 int pldk__options_take(void *out, size_t known, size_t shortest, const void *user);
@@ -345,10 +356,6 @@ const struct pldk_provider_ops *pldk__provider_of_fd(int fd);
  * Domains: domain.c
  */
 
-/* Why pldk__enter() may not: bits of struct pldk_domain.gate */
-#define PLDK__GATE_CLOSING 1u /* another thread is closing it */
-#define PLDK__GATE_FORKED 2u  /* this process is a forked child of the rank */
-
 /* System windows of a domain; ids are PLD_WINDOW_ID_SYSTEM + these. */
 enum pldk__system {
 	PLDK__SYSTEM_RECORDER = 0, /* world only */
@@ -393,8 +400,8 @@ struct pldk__dim {
  * Fixed from join to close, readable without a lock: everything up to @coll_data.
  */
 struct pldk_domain {
-	uint32_t magic;
-	uint32_t gate; /* PLDK__GATE_*, atomic */
+	uint32_t magic; /* atomic: PLDK__MAGIC_DOMAIN while calls are let in. Changes under the registry lock */
+	uint32_t aborting; /* atomic: calls of pldk_abort() that are going on */
 	struct pldk__pdomain *pd;
 	const struct pldk_provider_ops *ops;
 	uint32_t rank;
@@ -441,6 +448,8 @@ struct pldk_domain {
 	pthread_mutex_t lock;
 	struct pldk_window *windows;   /* open ones */
 	struct pldk_window *graveyard; /* destroyed: views of them must be told so */
+	struct pldk__shells *shells;   /* memory of all of them */
+	struct pldk_window *spare;     /* a shell whose window never was one */
 	struct pldk_domain *subsets;
 	struct pldk_domain *next_subset;
 	struct pldk__thread *threads; /* world only */
@@ -492,11 +501,11 @@ void pldk__registry_unlock(void);
 struct pldk_domain *pldk__registry_first(void);
 
 /*
- * Is a thread other than the caller inside a call on the domain (of all domains of its world, for a world)? Its gate is
- * closed.
+ * Is a thread other than the caller inside a call on the domain (of all domains of its world, for a world)? It lets
+ * nobody in any more.
  */
 bool pldk__threads_inside(struct pldk_domain *domain, uint32_t *out_tid);
-/* Why an enter was refused, as an errno with its sentence. */
+/* Why an enter was refused, as an errno with its sentence; the domain may be anything. */
 int pldk__enter_refused(const struct pldk_domain *domain);
 
 /**
@@ -504,20 +513,21 @@ int pldk__enter_refused(const struct pldk_domain *domain);
  * @domain: from the user; NULL is -EINVAL
  * @out: this thread; give it to pldk__leave()
  *
- * The count is the thread's own word, so a plain store does: pldk_finalize() closes the gate, makes every thread of
- * the process pass a barrier (membarrier(2)) and then looks at the counts. Either it sees the count or the thread
- * sees the gate.
+ * The count is the thread's own word, so a plain store does: pldk_finalize() changes the magic word, makes every
+ * thread of the process pass a barrier (membarrier(2)) and then looks at the counts. Either it sees the count or the
+ * thread sees the word. A domain that was closed may be looked at for ever (arena.c): its word is another.
  */
 static inline int pldk__enter(struct pldk_domain *domain, struct pldk__thread **out)
 {
 	struct pldk__thread *thread = pldk__self;
+	struct pldk_domain *world;
 
 	*out = NULL;
-	if (pldk__unlikely(!domain || domain->magic != PLDK__MAGIC_DOMAIN))
+	if (pldk__unlikely(!domain || pldk__load_acquire(&domain->magic) != PLDK__MAGIC_DOMAIN))
 		return pldk__enter_refused(domain);
-	if (pldk__unlikely(!thread || thread->world != domain->world)) {
-		int ret = pldk__load_relaxed(&domain->gate) ? pldk__enter_refused(domain) :
-							      pldk__thread_attach(domain->world);
+	world = domain->world;
+	if (pldk__unlikely(!thread || thread->world != world)) {
+		int ret = world ? pldk__thread_attach(world) : pldk__enter_refused(domain);
 
 		if (ret)
 			return ret;
@@ -526,7 +536,7 @@ static inline int pldk__enter(struct pldk_domain *domain, struct pldk__thread **
 	pldk__store_relaxed(&thread->domain, domain);
 	pldk__store_relaxed(&thread->inside, thread->inside + 1);
 	pldk__fence_signal();
-	if (pldk__unlikely(pldk__load_acquire(&domain->gate))) {
+	if (pldk__unlikely(pldk__load_acquire(&domain->magic) != PLDK__MAGIC_DOMAIN)) {
 		pldk__store_relaxed(&thread->inside, thread->inside - 1);
 		return pldk__enter_refused(domain);
 	}
@@ -567,8 +577,8 @@ int pldk__system_open(struct pldk_domain *domain, uint32_t which, uint32_t kind,
 /**
  * struct pldk_window - an open window
  *
- * Fixed while it is open. The shell outlives pldk_window_destroy() until the domain closes (magic PLDK__MAGIC_DEAD),
- * so that a stale view is told instead of crashing.
+ * Fixed while it is open. The shell outlives pldk_window_destroy() until the domain closes (magic PLDK__MAGIC_DEAD);
+ * then its memory reads as zero (arena.c). So a stale view is told instead of crashing.
  */
 struct pldk_window {
 	uint32_t magic;
@@ -588,6 +598,9 @@ struct pldk_window {
 	struct pldk_window *next;
 };
 
+/* Memory for a window of the domain, zeroed. One thread at a time: pldk__coll_enter(). NULL without memory. */
+struct pldk_window *pldk__shell_new(struct pldk_domain *domain);
+void pldk__shells_end(struct pldk_domain *domain);
 /* "window 3 \"grads\"" for sentences. */
 const char *pldk__window_text(const struct pldk_window *window, char *buf, size_t len);
 /* The open window of a map, or NULL: for sentences. */

@@ -146,7 +146,7 @@ void pldk__recorder_new_site(uint32_t id, uint32_t line, const char *file, const
 
 	for (domain = pldk__registry_first(); domain; domain = domain->next_of_process) {
 		if (domain->recorder && domain->world == domain &&
-		    !(pldk__load_relaxed(&domain->gate) & PLDK__GATE_FORKED))
+		    pldk__load_relaxed(&domain->magic) != PLDK__MAGIC_FORKED)
 			pldk__recorder_put_site(domain->recorder->slab, id, line, file, func);
 	}
 }
@@ -199,7 +199,7 @@ static void thread_exit(void *faces)
 		next = thread->next_of_thread;
 		if (thread->world) {
 			pthread_mutex_lock(&thread->world->lock);
-			pldk__recorder_detach(thread, pldk__load_relaxed(&thread->world->gate) & PLDK__GATE_FORKED);
+			pldk__recorder_detach(thread, pldk__load_relaxed(&thread->world->magic) == PLDK__MAGIC_FORKED);
 			thread_unlink(thread);
 			pthread_mutex_unlock(&thread->world->lock);
 		}
@@ -250,7 +250,7 @@ static void thread_find_line(struct pldk_domain *world, struct pldk__thread *thr
  * pldk__thread_attach() - make pldk__self this thread's face in a world, a new one if it has none
  * @world: open
  *
- * Return: 0, -ENOMEM.
+ * Return: 0, -ENOMEM, or as pldk__enter_refused(): it was closed meanwhile.
  */
 int pldk__thread_attach(struct pldk_domain *world)
 {
@@ -284,6 +284,10 @@ int pldk__thread_attach(struct pldk_domain *world)
 	thread->is_shared = false;
 	thread->tid = (uint32_t)syscall(SYS_gettid);
 	pthread_mutex_lock(&world->lock);
+	if (pldk__load_acquire(&world->magic) != PLDK__MAGIC_DOMAIN) {
+		pthread_mutex_unlock(&world->lock);
+		return pldk__enter_refused(world);
+	}
 	thread_find_line(world, thread);
 	thread->next_of_world = world->threads;
 	world->threads = thread;

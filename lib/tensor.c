@@ -357,6 +357,8 @@ int pldk__shape_resolve(struct pldk_domain *domain, int ndim, const int64_t *sha
  */
 int pldk__check_view(const struct pldk_dtensor *view, const char *op)
 {
+	int ret;
+
 	if (!view)
 		return pldk__fail(-EINVAL, "%s: view is NULL", op);
 	if (view->magic == PLDK__MAGIC_TENSOR)
@@ -364,13 +366,14 @@ int pldk__check_view(const struct pldk_dtensor *view, const char *op)
 				  op);
 	if (view->magic != PLDK__MAGIC_DTENSOR || !view->window || view->ndim < 1 || view->ndim > PLDK_MAX_DIMS)
 		return pldk__fail(-EDOM, "%s: not a view (magic %#x): make it with pldk_view()", op, view->magic);
-	if (view->window->magic == PLDK__MAGIC_DEAD || view->generation != view->window->generation)
-		return pldk__fail(-ESTALE, "rank %u: %s: window %u of this view (generation %u) was destroyed",
-				  view->window->domain->rank, op, view->window->id, view->generation);
-	return pldk__check_window(view->window, op);
+	ret = pldk__check_window(view->window, op);
+	if (!ret && view->generation != view->window->generation)
+		ret = pldk__fail(-ESTALE, "%s: window %u of this view (generation %u) was destroyed", op, view->window->id,
+				 view->generation);
+	return ret;
 }
 
-static int check_fits(const struct pldk_window *window, size_t offset, int ndim, const int64_t *shape,
+static int check_fits(const struct pldk_window *window, uint64_t offset, int ndim, const int64_t *shape,
 		      enum pldk_dtype dtype)
 {
 	size_t size = pldk_dtype_size(dtype);
@@ -381,7 +384,7 @@ static int check_fits(const struct pldk_window *window, size_t offset, int ndim,
 	pldk__shape_text(ndim, shape, shape_text, sizeof(shape_text));
 	pldk__window_text(window, window_text, sizeof(window_text));
 	if (offset % size)
-		return pldk__fail(-EINVAL, "rank %u: view: offset %zu is not a multiple of %zu, the size of %s",
+		return pldk__fail(-EINVAL, "rank %u: view: offset %" PRIu64 " is not a multiple of %zu, the size of %s",
 				  window->domain->rank, offset, size, pldk_dtype_name(dtype));
 	if (pldk__shape_count(ndim, shape, size, &count))
 		return pldk__fail(-EOVERFLOW, "rank %u: view: %s %s has more bytes than memory has addresses",
@@ -389,7 +392,7 @@ static int check_fits(const struct pldk_window *window, size_t offset, int ndim,
 	if (offset > window->bytes || count * size > window->bytes - offset)
 		return pldk__fail(-EINVAL,
 				  "rank %u: view: %" PRIu64 " bytes cannot hold %s %s: the size is in bytes (%s has %" PRIu64
-				  " bytes a rank; %" PRIu64 " are wanted from offset %zu on)",
+				  " bytes a rank; %" PRIu64 " are wanted from offset %" PRIu64 " on)",
 				  window->domain->rank, offset > window->bytes ? 0 : window->bytes - offset, shape_text,
 				  pldk_dtype_name(dtype), window_text, window->bytes, count * size, offset);
 	return 0;
@@ -524,6 +527,24 @@ out:
 	return ret;
 }
 
+/* A view is a plain value and may have been edited after pldk_view(): is it still one of its window? */
+static int check_edited(const struct pldk_dtensor *view, const char *op)
+{
+	uint32_t i;
+	int ret;
+
+	if (view->window->kind != PLD_WINDOW_DATA)
+		return pldk__fail(-EDOM, "%s: the view lies over a signal window: cells are the library's", op);
+	ret = pldk__check_dtype(view->dtype, op);
+	for (i = 0; i < view->ndim && !ret; i++) {
+		if (view->shape[i] <= 0)
+			ret = pldk__fail(-EINVAL, "%s: dimension %u of the view is %" PRId64 ": an extent is at least 1", op, i,
+					 view->shape[i]);
+	}
+	return ret ? ret : check_fits(view->window, view->offset, (int)view->ndim, view->shape,
+				      (enum pldk_dtype)view->dtype);
+}
+
 /**
  * pldk_view_local() - see window.h
  */
@@ -541,14 +562,13 @@ int pldk_view_local(const struct pldk_dtensor *view, struct pldk_tensor *out)
 	ret = pldk__enter(domain, &thread);
 	if (ret)
 		return ret;
-	if (out) {
+	ret = out ? check_edited(view, "view_local") : pldk__fail(-EINVAL, "view_local: out is NULL");
+	if (!ret) {
 		tensor.dtype = view->dtype;
 		tensor.ndim = view->ndim;
 		memcpy(tensor.shape, view->shape, sizeof(tensor.shape));
 		tensor.data = pldk__slab(view->window->map, domain->rank) + view->offset;
 		*out = tensor;
-	} else {
-		ret = pldk__fail(-EINVAL, "rank %u: view_local: out is NULL", domain->rank);
 	}
 	pldk__leave(thread);
 	return ret;

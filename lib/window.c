@@ -7,13 +7,13 @@
  * tell each other how that went. Whoever hears of a failure closes what it has opened, so nothing is left behind.
  *
  * A destroyed window leaves its shell in the domain's graveyard: views point to it, and must be told that it is gone.
+ * Shells stand in blocks of arena.c, so that they can be told even when the domain is gone.
  */
 #include "internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ID_TRIES 16 /* for a free id; more than one is only needed after 65,535 windows */
@@ -99,6 +99,8 @@ int pldk__check_window(const struct pldk_window *window, const char *op)
 		return 0;
 	if (magic == PLDK__MAGIC_DEAD)
 		return pldk__stale(window, op);
+	if (!magic && pldk__arena_has(window))
+		return pldk__fail(-ESTALE, "%s: the domain of this window was closed", op);
 	return pldk__fail(-EINVAL, "%s: not a window (magic %#x)", op, magic);
 }
 
@@ -256,9 +258,61 @@ static int agree(const struct wish *wish, struct pldk__thread *thread, struct pl
 	return 0;
 }
 
+#define SHELLS_BYTES (16u << 10)
+
+/** struct pldk__shells - a block of them; the domain has a list */
+struct pldk__shells {
+	struct pldk__shells *next;
+	size_t used;
+	struct pldk_window shells[];
+};
+
+/**
+ * pldk__shell_new() - memory for a window; see internal.h
+ */
+struct pldk_window *pldk__shell_new(struct pldk_domain *domain)
+{
+	struct pldk__shells *block = domain->shells;
+	struct pldk_window *shell = domain->spare;
+
+	if (shell) {
+		domain->spare = NULL;
+		memset(shell, 0, sizeof(*shell));
+		return shell;
+	}
+	if (!block || sizeof(*block) + (block->used + 1) * sizeof(*shell) > SHELLS_BYTES) {
+		block = pldk__arena_alloc(SHELLS_BYTES);
+		if (!block)
+			return NULL;
+		block->next = domain->shells;
+		domain->shells = block;
+	}
+	return &block->shells[block->used++];
+}
+
+/**
+ * pldk__shells_end() - the domain closes: all its windows are no windows from now on
+ */
+void pldk__shells_end(struct pldk_domain *domain)
+{
+	struct pldk__shells *block;
+
+	while ((block = domain->shells)) {
+		domain->shells = block->next;
+		pldk__arena_end(block, SHELLS_BYTES);
+	}
+}
+
+/* Nobody outside has heard of it yet. */
+static void window_drop(struct pldk_domain *domain, struct pldk_window *window)
+{
+	window->magic = PLDK__MAGIC_DEAD;
+	domain->spare = window;
+}
+
 static struct pldk_window *window_new(const struct wish *wish, uint32_t id)
 {
-	struct pldk_window *window = calloc(1, sizeof(*window));
+	struct pldk_window *window = pldk__shell_new(wish->domain);
 
 	if (!window) {
 		pldk__fail(-ENOMEM, "rank %u: %s: no memory", wish->domain->rank, wish->op);
@@ -305,7 +359,7 @@ static int open_local(const struct wish *wish, uint32_t id, struct pldk_window *
 		return -ENOMEM;
 	ret = wish->domain->ops->open(wish->domain->pd, &spec, &window->map);
 	if (ret) {
-		free(window);
+		window_drop(wish->domain, window);
 		/*
 		 * The ranks agreed just before; so this is an earlier window that another rank has not destroyed yet.
 		 */
@@ -358,7 +412,7 @@ static int create(struct wish *wish, struct pldk__thread *thread, uint32_t site,
 		}
 		if (window) {
 			wish->domain->ops->close(wish->domain->pd, window->map);
-			free(window);
+			window_drop(wish->domain, window);
 		}
 		/* The next free id was not free everywhere: all ranks hear that alike, and all try the next. */
 		if (ret != -EEXIST || wish->id >= 0)
@@ -602,7 +656,7 @@ int(pldk_window_reset)(struct pldk_window *window, int64_t timeout_ns)
 }
 
 /*
- * Questions. Of a window that is not one they say nothing: NULL, 0 or -EINVAL.
+ * Questions. Of a window that is not one they say nothing: NULL, 0 or an errno.
  */
 
 static bool is_open(const struct pldk_window *window)
@@ -651,7 +705,9 @@ size_t pldk_window_page_bytes(const struct pldk_window *window)
  */
 int pldk_window_id(const struct pldk_window *window)
 {
-	return is_open(window) ? (int)window->id : -EINVAL;
+	int ret = pldk__check_window(window, "window_id");
+
+	return ret ? ret : (int)window->id;
 }
 
 /**

@@ -191,7 +191,7 @@ int pldk_member(struct pldk_domain *domain, int rank, struct pldk_member *out);
  * @code: 0..65535
  *
  * Local, does not wait, async-signal-safe. The caller goes on and should exit. The first abort wins.
- * Return: 0, -EINVAL.
+ * Return: 0, -EINVAL, -ECANCELED (the domain is being closed).
  */
 int pldk_abort(struct pldk_domain *domain, int code);
 

@@ -82,7 +82,7 @@ struct pldk_tensor {
  * @magic: set by pldk_view(); another one than a tensor's
  * @dtype: enum pldk_dtype
  * @ndim: 1..PLDK_MAX_DIMS
- * @generation: of the window; a view of a destroyed window is -ESTALE until its domain is closed, then not to be used
+ * @generation: of the window; a view of a destroyed window, or of one of a closed domain, is -ESTALE
  * @shape: extents in elements; symbols are resolved
  * @offset: bytes from the start of each rank's slab
  * @window: what it lies over

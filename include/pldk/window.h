@@ -113,7 +113,7 @@ size_t pldk_window_bytes(const struct pldk_window *window);
 /** pldk_window_page_bytes() - page size that it got; 0 for NULL */
 size_t pldk_window_page_bytes(const struct pldk_window *window);
 
-/** pldk_window_id() - its id, or -EINVAL */
+/** pldk_window_id() - its id, or -EINVAL, -ESTALE (destroyed, or its domain was closed) */
 int pldk_window_id(const struct pldk_window *window);
 
 /** pldk_window_domain() - whose it is; NULL for NULL */
@@ -162,7 +162,10 @@ int pldk_view(struct pldk_window *window, size_t offset, int ndim, const int64_t
  */
 int pldk_view_expect(const struct pldk_dtensor *view, int ndim, const int64_t *shape, enum pldk_dtype dtype);
 
-/** pldk_view_local() - the own slab's part of a view as a tensor (plain loads and stores). Return: 0, -EDOM, -ESTALE */
+/**
+ * pldk_view_local() - the own slab's part of a view as a tensor (plain loads and stores). Return: 0, -EDOM, -ESTALE,
+ * -EINVAL and -EOVERFLOW (the view was edited and is not one of its window any more)
+ */
 int pldk_view_local(const struct pldk_dtensor *view, struct pldk_tensor *out);
 
 #ifndef PLDK_NO_SITES
