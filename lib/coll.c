@@ -3,7 +3,7 @@
  * The driver of the collectives: begin, step until nothing more can be done, wait, step again; and what happens when a
  * call is interrupted or its arguments are wrong.
  *
- * A collective is an object (struct pldk__coll) and an algorithm (pldk__flat_step()) that goes as far as possible
+ * A collective is an object (struct pldk__coll) and an algorithm (its step()) that goes as far as possible
  * without waiting and keeps its place in the object. The domain has one such object, its newest collective.
  *
  * Interrupted calls (-ETIMEDOUT, -EINTR, -EAGAIN, any error of a wait). Some chunks were announced and others may be
@@ -122,12 +122,11 @@ static int begin(struct pldk__coll *coll, const struct pldk__coll_args *args, ui
 	coll->given = 0;
 	coll->taken = 0;
 	coll->chunks = 1;
+	coll->step = pldk__flat_step;
 	coll->is_inline = false;
 	if (pldk__unlikely(err))
 		return 0;
 	pldk__coll_choose(coll);
-	coll->chunks = pldk__flat_chunks(coll);
-	coll->is_inline = coll->len <= PLDK__INLINE && !domain->is_spread && !args->send_counts;
 	if (pldk__unlikely(colls->failed))
 		coll->call.err = pldk__fail(colls->failed,
 					    "rank %u: %s: a chunk of an earlier collective could not be fetched from a far rank",
@@ -153,7 +152,7 @@ static int drive(struct pldk__coll *coll)
 	int ret;
 
 	for (;;) {
-		ret = pldk__flat_step(coll);
+		ret = coll->step(coll);
 		coll->is_open = ret == PLDK__AGAIN;
 		if (!coll->is_open)
 			break;

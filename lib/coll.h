@@ -5,9 +5,10 @@
  *   coll_public.c  the public calls: each fills a struct pldk__coll_args
  *   coll_check.c   everything that can be refused without the others
  *   coll.c         the driver: begin, step, wait, be interrupted, go on
- *   coll_flat.c    the algorithm, for all operations
+ *   coll_flat.c    the algorithm of small and of most data, for all operations
+ *   coll_two_phase.c  the algorithm of large allreduce and reduce
  *   coll_slot.c    the outbox: memory that one rank writes and all others read
- *   coll_table.c   how large its slots and the chunks are
+ *   coll_table.c   which algorithm, how large its slots and the chunks are
  */
 #ifndef _PLDK_COLL_INTERNAL_H
 #define _PLDK_COLL_INTERNAL_H
@@ -71,6 +72,7 @@ struct pldk__coll_rule {
  * struct pldk__coll - the newest collective of a domain on this rank
  * @call, @digest: what all ranks must say alike; call.phase counts the announcements
  * @rule: of its operation
+ * @step: of its algorithm
  * @len: bytes of a block
  * @chunk: bytes of a block that travel with one number
  * @chunks: numbers that it takes
@@ -86,6 +88,7 @@ struct pldk__coll {
 	struct pldk__thread *thread;
 	struct pldk__colls *colls;
 	const struct pldk__coll_rule *rule;
+	int (*step)(struct pldk__coll *coll);
 	struct pldk__coll_args args;
 	struct pldk__call call;
 	int64_t digest;
@@ -143,6 +146,10 @@ static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uin
 int pldk__flat_step(struct pldk__coll *coll);
 /* Numbers that it takes, as far as this is known before the counts of all_to_all_v are. */
 uint64_t pldk__flat_chunks(const struct pldk__coll *coll);
+
+/* coll_two_phase.c: the same for an allreduce or reduce of at least one byte and two ranks */
+int pldk__two_phase_step(struct pldk__coll *coll);
+void pldk__two_phase_plan(struct pldk__coll *coll, uint32_t slot_bytes);
 
 /* coll_slot.c */
 int pldk__slot_open(struct pldk_domain *domain, struct pldk__colls *colls);

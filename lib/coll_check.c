@@ -44,11 +44,10 @@ static int check_mode(const char *op, uint32_t mode)
 	switch (mode) {
 	case PLDK_MODE_AUTO:
 	case PLDK_MODE_MESH:
+	case PLDK_MODE_TWO_PHASE:
 		return 0;
 	case PLDK_MODE_RING:
-		return pldk__fail(-EOPNOTSUPP, "%s: mode ring is not built: use PLDK_MODE_AUTO or PLDK_MODE_MESH", op);
-	case PLDK_MODE_TWO_PHASE:
-		return pldk__fail(-EOPNOTSUPP, "%s: mode two-phase is not built: use PLDK_MODE_AUTO or PLDK_MODE_MESH", op);
+		return pldk__fail(-EOPNOTSUPP, "%s: mode ring is not built: use PLDK_MODE_AUTO", op);
 	}
 	return pldk__fail(-EINVAL, "%s: mode is %d: one of enum pldk_mode", op, (int)mode);
 }

@@ -20,6 +20,7 @@ static const char *const names[OPS] = { "barrier", "allreduce", "broadcast", "al
 
 /**
  * struct plan - a case, the same on all ranks
+ * @mode: of an allreduce: all that combine in rank order
  * @count: elements of a block
  * @shift: elements by which the buffers are off their alignment
  * @in_place: the input stands in the output where the operation knows that
@@ -30,6 +31,7 @@ struct plan {
 	enum op op;
 	enum pldk_dtype dtype;
 	enum pldk_reduce_op reduce;
+	enum pldk_mode mode;
 	size_t count;
 	size_t shift;
 	int root;
@@ -141,7 +143,7 @@ static int call(struct pldk_domain *world, const struct plan *plan, const void *
 	}
 	switch (plan->op) {
 	case ALLREDUCE:
-		return pldk_allreduce(world, in, out, n, t, plan->reduce, PLDK_MODE_AUTO, timeout);
+		return pldk_allreduce(world, in, out, n, t, plan->reduce, plan->mode, timeout);
 	case BROADCAST:
 		return pldk_broadcast(world, out, n, t, plan->root, timeout);
 	case ALLGATHER:
@@ -308,6 +310,7 @@ static size_t draw_count(uint64_t x, int size, size_t width, bool brief)
 
 static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
 {
+	static const enum pldk_mode modes[] = { PLDK_MODE_AUTO, PLDK_MODE_MESH, PLDK_MODE_TWO_PHASE };
 	uint64_t x = pt_mix(seed, (uint64_t)size, 7);
 	size_t most;
 
@@ -315,6 +318,7 @@ static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
 	plan->op = (enum op)(seed % OPS);
 	plan->dtype = (enum pldk_dtype)(1 + x % PT_DTYPES);
 	plan->reduce = (enum pldk_reduce_op)(x / 16 % 4);
+	plan->mode = modes[(x >> 48) % ARRAY_SIZE(modes)];
 	plan->count = draw_count(x >> 8, size, pldk_dtype_size(plan->dtype), brief);
 	most = (ROOM - 4096) / pldk_dtype_size(plan->dtype);
 	if (has_in_rows(plan->op) || has_out_rows(plan->op))
@@ -401,7 +405,7 @@ static bool can_make(enum op op, enum mistake mistake)
 static int make_mistake(struct pldk_domain *world, enum op op, enum mistake mistake)
 {
 	static char buffer[4096];
-	struct plan plan = { .op = op, .dtype = PLDK_INT32, .count = 4, .seed = 1 };
+	struct plan plan = { .op = op, .mode = PLDK_MODE_AUTO, .dtype = PLDK_INT32, .count = 4, .seed = 1 };
 	const size_t good[4] = { 4, 4, 4, 4 }, bad[4] = { 4, 5, 4, 4 };
 	const void *in = buffer;
 	void *out = buffer + 2048;

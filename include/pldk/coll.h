@@ -40,7 +40,7 @@ extern "C" {
  * enum pldk_mode - algorithm of an allreduce
  * @PLDK_MODE_MESH: every rank combines everything itself
  * @PLDK_MODE_RING: not in this build
- * @PLDK_MODE_TWO_PHASE: not in this build
+ * @PLDK_MODE_TWO_PHASE: each rank combines its slice for all; for large blocks
  * @PLDK_MODE_AUTO: the library chooses; the bits of the result do not depend on it
  */
 enum pldk_mode { PLDK_MODE_MESH = 0, PLDK_MODE_RING = 1, PLDK_MODE_TWO_PHASE = 2, PLDK_MODE_AUTO = 3 };
