@@ -73,9 +73,9 @@ void pldk__rendezvous_close(struct pldk_domain *domain)
 }
 
 /**
- * pldk__coll_enter() - begin an operation that is collective over the domain; see internal.h
+ * pldk__coll_lock() - take what one thread at a time has: the collectives of a domain; see internal.h
  */
-int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
+int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
 {
 	uint32_t busy = 0;
 	int ret;
@@ -87,11 +87,34 @@ int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, ui
 		return pldk__fail(-EBUSY, "rank %u: %s: thread %u is in %s of this domain: one collective at a time", domain->rank,
 				  pldk_event_name(op), pldk__load_relaxed(&domain->coll_tid), pldk_event_name(busy));
 	pldk__store_relaxed(&domain->coll_tid, thread->tid);
+	domain->coll_rec = NULL;
+	pldk__store_relaxed(&thread->line->coll_site, site);
+	pldk__state(thread, PLDK__STATE_COLL);
+	return 0;
+}
+
+/**
+ * pldk__coll_unlock() - undo pldk__coll_lock()
+ */
+void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread)
+{
+	pldk__state(thread, PLDK__STATE_RUN);
+	pldk__store_relaxed(&thread->line->coll_site, 0);
+	pldk__store_release(&domain->coll_busy, 0);
+}
+
+/**
+ * pldk__coll_enter() - begin an operation that is collective over the domain; see internal.h
+ */
+int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
+{
+	int ret = pldk__coll_lock(domain, thread, op, site);
+
+	if (pldk__unlikely(ret))
+		return ret;
 	domain->coll_ret = 0;
 	domain->coll_rec = pldk__record(thread, op, 0, site, -1, -1, 0, (int64_t)domain->seq + 1);
 	thread->waited_ns = 0;
-	pldk__store_relaxed(&thread->line->coll_site, site);
-	pldk__state(thread, PLDK__STATE_COLL);
 	return 0;
 }
 
@@ -118,9 +141,7 @@ void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
 			   pldk__load_relaxed(&thread->line->coll_site), -1, -1, 0, ret);
 	if (ret || thread->waited_ns > 1)
 		pldk__store_relaxed(&rec->tsc, pldk__tsc());
-	pldk__state(thread, PLDK__STATE_RUN);
-	pldk__store_relaxed(&thread->line->coll_site, 0);
-	pldk__store_release(&domain->coll_busy, 0);
+	pldk__coll_unlock(domain, thread);
 }
 
 /**
@@ -269,6 +290,17 @@ bool pldk__arrive_look(struct pldk_domain *domain)
 }
 
 /**
+ * pldk__arrive_rests() - it was not yet, and the caller will not wait: wake whom it has met
+ *
+ * Return: true if there is nothing left to do here; false: some peers are not told, which pldk__arrive_wait() does.
+ */
+bool pldk__arrive_rests(struct pldk_domain *domain)
+{
+	pldk__wake_all(domain);
+	return !is_telling(domain);
+}
+
+/**
  * pldk__arrive_wait() - wait for what pldk__arrived() lacked; see internal.h
  */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
@@ -364,6 +396,11 @@ int pldk__rendezvous(struct pldk_domain *domain, struct pldk__thread *thread, co
 	bool is_verdict;
 	int ret = 0;
 
+	if (pldk__unlikely(domain->nstarted)) {
+		ret = pldk__coll_drain(domain, thread, deadline_ns, call->err);
+		if (ret)
+			goto out;
+	}
 	if (pldk__unlikely(pldk__is_open(domain))) {
 		if (goes_on(domain, call)) {
 			ret = collect(domain, thread, call, domain->announced, deadline_ns, &is_verdict);

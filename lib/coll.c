@@ -4,7 +4,8 @@
  * call is interrupted or its arguments are wrong.
  *
  * A collective is an object (struct pldk__coll) and an algorithm (its step()) that goes as far as possible
- * without waiting and keeps its place in the object. The domain has one such object, its newest collective.
+ * without waiting and keeps its place in the object. A domain has one such object for the calls that block, and some
+ * for those that were started (coll_queue.c).
  *
  * Interrupted calls (-ETIMEDOUT, -EINTR, -EAGAIN, any error of a wait). Some chunks were announced and others may be
  * reading them already; those before are done. The object stays, and the same call (operation, arguments, buffers) made
@@ -23,14 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct pldk__colls *colls_of(struct pldk_domain *domain)
+/**
+ * pldk__colls_of() - the collectives of a domain; see coll.h
+ */
+struct pldk__colls *pldk__colls_of(struct pldk_domain *domain)
 {
 	struct pldk__data *data = pldk__data_of(domain);
 	struct pldk__colls *colls;
 
 	if (!data)
 		return NULL;
-	/* Guarded by pldk__coll_enter(): one collective at a time. */
+	/* Guarded by pldk__coll_lock(). */
 	if (pldk__likely(data->colls != NULL))
 		return data->colls;
 	colls = calloc(1, sizeof(*colls));
@@ -41,6 +45,8 @@ static struct pldk__colls *colls_of(struct pldk_domain *domain)
 		pldk__fail(-ENOMEM, "rank %u: no memory for the state of its collectives", domain->rank);
 		return NULL;
 	}
+	colls->coll.domain = domain;
+	colls->coll.colls = colls;
 	data->colls = colls;
 	return colls;
 }
@@ -59,6 +65,7 @@ void pldk__coll_close(struct pldk_domain *domain)
 	if (data->colls) {
 		if (data->colls->map)
 			domain->ops->close(domain->pd, data->colls->map);
+		pldk__colls_free_started(data->colls);
 		free(data->colls->sources);
 		free(data->colls->scratch);
 		free(data->colls);
@@ -88,6 +95,20 @@ static int blame_death(struct pldk_domain *domain, uint32_t op)
 			  pldk_event_name(op), text.text);
 }
 
+/**
+ * pldk__coll_settle() - complete what earlier calls have left announced; see coll.h
+ */
+int pldk__coll_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint64_t deadline_ns,
+		      int err)
+{
+	int ret;
+
+	if (!pldk__is_open(domain))
+		return 0;
+	ret = pldk__rendezvous_settle(domain, thread, deadline_ns, err);
+	return ret == -ESHUTDOWN && !err ? blame_death(domain, op) : ret;
+}
+
 /* Is this the call that was interrupted? */
 static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args *args)
 {
@@ -99,17 +120,16 @@ static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args 
 	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts;
 }
 
-/*
- * A new call. Errors that only this rank has are in coll->call.err: it will tell.
- *
- * Return: 0; -ETIMEDOUT or -EAGAIN: nothing was said to anybody, it can be called again.
+/**
+ * pldk__coll_prepare() - fill a collective; see coll.h
  */
-static int begin(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err)
+void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err,
+			uint64_t len, uint32_t elem_size)
 {
-	struct pldk_domain *domain = coll->domain;
-	struct pldk__colls *colls = coll->colls;
-
+	coll->rule = pldk__coll_rule(args->op);
 	coll->args = *args;
+	coll->len = len;
+	coll->elem_size = elem_size;
 	coll->call.op = args->op;
 	coll->call.err = err;
 	coll->call.site = site;
@@ -118,25 +138,37 @@ static int begin(struct pldk__coll *coll, const struct pldk__coll_args *args, ui
 	coll->call.args[2] = args->reduce;
 	coll->call.args[3] = coll->rule->has_root ? args->root : (int64_t)args->mode;
 	coll->digest = pldk__call_digest(&coll->call);
-	coll->first = domain->seq + 1;
 	coll->given = 0;
 	coll->taken = 0;
 	coll->chunks = 1;
 	coll->step = pldk__flat_step;
 	coll->is_inline = false;
-	if (pldk__unlikely(err))
+	coll->is_open = false;
+}
+
+/**
+ * pldk__coll_begin() - its turn has come; see coll.h
+ */
+int pldk__coll_begin(struct pldk__coll *coll)
+{
+	struct pldk_domain *domain = coll->domain;
+	struct pldk__colls *colls = coll->colls;
+
+	coll->first = domain->seq + 1;
+	if (pldk__unlikely(coll->call.err))
 		return 0;
 	pldk__coll_choose(coll);
 	if (pldk__unlikely(colls->failed))
 		coll->call.err = pldk__fail(colls->failed,
 					    "rank %u: %s: a chunk of an earlier collective could not be fetched from a far rank",
-					    domain->rank, pldk_event_name(args->op));
+					    domain->rank, pldk_event_name(coll->call.op));
 	else if (!coll->is_inline && coll->len && domain->nranks > 1 && pldk__unlikely(!colls->map))
 		coll->call.err = pldk__slot_open(domain, colls);
 	if (!coll->call.err && pldk__unlikely(domain->has_far)) {
 		int ret;
 
-		coll->deadline_ns = pldk__deadline(coll->timeout_ns);
+		if (!coll->deadline_ns)
+			coll->deadline_ns = pldk__deadline(coll->timeout_ns);
 		ret = pldk__far_settle(domain, -1, coll->deadline_ns);
 		if (ret == -EAGAIN || ret == -ETIMEDOUT)
 			return ret;
@@ -145,8 +177,33 @@ static int begin(struct pldk__coll *coll, const struct pldk__coll_args *args, ui
 	return 0;
 }
 
-/* Step and wait until it is over, or the wait is: then it stays open. */
-static int drive(struct pldk__coll *coll)
+#define POLLS_PER_WATCH 1024u
+
+/*
+ * Nothing had arrived, and the caller will ask again: true if there is nothing to judge either. Deaths and verdicts
+ * change the events; whether they concern a number is judged once for each.
+ */
+static bool is_quiet(struct pldk__coll *coll)
+{
+	struct pldk_domain *domain = coll->domain;
+	struct pldk__colls *colls = coll->colls;
+	const uint32_t events = pldk__load_acquire(&domain->pd->status->events);
+	const uint64_t number = coll->first + coll->taken;
+
+	if (!(++colls->polls % POLLS_PER_WATCH) && domain->ops->watch)
+		domain->ops->watch(domain->pd);
+	if (!pldk__arrive_rests(domain) || events != colls->polled_events || number != colls->polled_number) {
+		colls->polled_events = events;
+		colls->polled_number = number;
+		return false;
+	}
+	return true;
+}
+
+/**
+ * pldk__coll_drive() - step and wait; see coll.h
+ */
+int pldk__coll_drive(struct pldk__coll *coll, bool is_polled)
 {
 	struct pldk_domain *domain = coll->domain;
 	int ret;
@@ -156,8 +213,12 @@ static int drive(struct pldk__coll *coll)
 		coll->is_open = ret == PLDK__AGAIN;
 		if (!coll->is_open)
 			break;
-		if (pldk__arrive_look(domain))
+		if (is_polled) {
+			if (is_quiet(coll))
+				return -EAGAIN;
+		} else if (pldk__arrive_look(domain)) {
 			continue;
+		}
 		/* The clock is read only when there is something to wait for: most calls end without. */
 		if (!coll->deadline_ns)
 			coll->deadline_ns = pldk__deadline(coll->timeout_ns);
@@ -174,35 +235,33 @@ static int drive(struct pldk__coll *coll)
 static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct pldk__coll_args *args, uint32_t site,
 	       int64_t timeout_ns)
 {
-	struct pldk__colls *colls = colls_of(domain);
+	struct pldk__colls *colls = pldk__colls_of(domain);
 	struct pldk__coll *coll;
 	uint32_t elem_size = 1;
 	uint64_t len = 0;
 	int err;
-	int ret;
+	int ret = 0;
 
 	if (pldk__unlikely(!colls))
 		return -ENOMEM;
 	coll = &colls->coll;
-	coll->domain = domain;
 	coll->thread = thread;
-	coll->colls = colls;
 	coll->timeout_ns = timeout_ns;
 	coll->deadline_ns = 0;
 	err = pldk__coll_check(domain, args, &len, &elem_size);
 	if (!err && goes_on(coll, args))
-		return drive(coll);
-	if (pldk__unlikely(pldk__is_open(domain))) {
-		ret = pldk__rendezvous_settle(domain, thread, pldk__deadline(timeout_ns), err);
+		return pldk__coll_drive(coll, false);
+	if (pldk__unlikely(domain->nstarted || pldk__is_open(domain))) {
+		coll->deadline_ns = pldk__deadline(timeout_ns);
+		ret = pldk__coll_drain(domain, thread, coll->deadline_ns, err);
+		if (!ret)
+			ret = pldk__coll_settle(domain, thread, args->op, coll->deadline_ns, err);
 		if (ret)
-			return ret == -ESHUTDOWN && !err ? blame_death(domain, args->op) : ret;
+			return ret;
 	}
-	coll->rule = pldk__coll_rule(args->op);
-	coll->len = len;
-	coll->elem_size = elem_size;
-	coll->is_open = false;
-	ret = begin(coll, args, site, err);
-	return pldk__unlikely(ret) ? ret : drive(coll);
+	pldk__coll_prepare(coll, args, site, err, len, elem_size);
+	ret = pldk__coll_begin(coll);
+	return pldk__unlikely(ret) ? ret : pldk__coll_drive(coll, false);
 }
 
 /**

@@ -2,9 +2,11 @@
 /*
  * What the files of the collectives share. The frame is described in coll.c.
  *
- *   coll_public.c  the public calls: each fills a struct pldk__coll_args
+ *   coll_public.c  the public calls that block: each fills a struct pldk__coll_args (coll_args.h)
+ *   coll_start.c   the public calls that start one
  *   coll_check.c   everything that can be refused without the others
  *   coll.c         the driver: begin, step, wait, be interrupted, go on
+ *   coll_queue.c   those that were started: one moves at a time, in order
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
  *   coll_slot.c    the outbox: memory that one rank writes and all others read
@@ -16,7 +18,7 @@
 #include "internal.h"
 #include "transfer.h"
 
-#include <pldk/coll.h>
+#include <pldk/coll_start.h>
 
 /**
  * struct pldk__coll_args - a collective as the user called it; pldk__coll_check() resolves PLDK_IN_PLACE
@@ -69,7 +71,7 @@ struct pldk__coll_rule {
 };
 
 /**
- * struct pldk__coll - the newest collective of a domain on this rank
+ * struct pldk__coll - a collective of a domain on this rank: the newest that blocks, or one that was started
  * @call, @digest: what all ranks must say alike; call.phase counts the announcements
  * @rule: of its operation
  * @step: of its algorithm
@@ -81,7 +83,11 @@ struct pldk__coll_rule {
  * @given, @taken: how many were announced and arrived
  * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
- * @deadline_ns: 0 until the first wait that is in vain
+ * @timeout_ns, @deadline_ns: the deadline is computed from the timeout at the first wait that is in vain; 0 until then
+ * @next, @index: among those that were started
+ * @ends: atomic; of two things that must be before it is used again: it is over, its handle has ended
+ * @is_begun: it has had its turn
+ * @is_done: it is over, with @ret and @sentence (malloc'ed, NULL without an error or memory)
  */
 struct pldk__coll {
 	struct pldk_domain *domain;
@@ -106,11 +112,23 @@ struct pldk__coll {
 	int64_t timeout_ns;
 	uint64_t deadline_ns;
 	char own[PLDK__INLINE];
+	struct pldk__coll *next;
+	uint32_t index;
+	uint32_t ends;
+	bool is_begun;
+	bool is_done;
+	int ret;
+	char *sentence;
 };
 
 /**
  * struct pldk__colls - the collectives of a domain
- * @coll: the newest
+ * @coll: the newest that blocks
+ * @started: room for PLDK_COLL_STARTED_MAX, made by the first that is started
+ * @room: atomic; bit i: started[i] is free
+ * @first, @last: those that are not over, in order
+ * @polls: times that nothing had arrived
+ * @polled_number, @polled_events: at the last time that this was looked into
  * @map: the outbox; NULL until the first collective that needs it
  * @slots, @slot_bytes: of each rank in it
  * @sources: room for one pointer a rank
@@ -119,6 +137,13 @@ struct pldk__coll {
  */
 struct pldk__colls {
 	struct pldk__coll coll;
+	struct pldk__coll *started;
+	uint64_t room;
+	struct pldk__coll *first;
+	struct pldk__coll *last;
+	uint32_t polls;
+	uint32_t polled_events;
+	uint64_t polled_number;
 	struct pldk__map *map;
 	uint32_t slots;
 	uint32_t slot_bytes;
@@ -130,6 +155,24 @@ struct pldk__colls {
 /* coll.c: call and end it. site may be NULL. */
 int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *args,
 		   int64_t timeout_ns);
+
+/* The collectives of a domain, made by the first. NULL: no memory, sentence set. */
+struct pldk__colls *pldk__colls_of(struct pldk_domain *domain);
+/* Fill a collective that is not yet begun. err: 0, or why this rank fails, and it will tell */
+void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err,
+			uint64_t len, uint32_t elem_size);
+/* pldk__rendezvous_settle() for operation op, if there is something to settle. */
+int pldk__coll_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint64_t deadline_ns,
+		      int err);
+/* Its turn has come: nothing earlier is open. -ETIMEDOUT, -EAGAIN: nothing was said to anybody, call again. */
+int pldk__coll_begin(struct pldk__coll *coll);
+/* Step and wait until it is over, or the wait is: then it stays open. is_polled: without a sentence for -EAGAIN. */
+int pldk__coll_drive(struct pldk__coll *coll, bool is_polled);
+
+/* coll_queue.c */
+int pldk__coll_start(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *args,
+		     const struct pldk_coll_options *options, struct pldk_handle **out);
+void pldk__colls_free_started(struct pldk__colls *colls);
 
 /* coll_check.c: the rule of an operation; may this call be? Fills *out_len and *out_elem_size on success. */
 const struct pldk__coll_rule *pldk__coll_rule(uint32_t op);

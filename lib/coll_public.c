@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The public collectives: each says what it is and lets pldk__coll_run() do it. Twins without _at take the caller's
- * address as the site.
+ * The public collectives that block. Twins without _at take the caller's address as the site.
  */
-#include "coll.h"
+#include "coll_args.h"
 
 /**
  * pldk_barrier_at() - nobody leaves before all have entered; see coll.h
  */
 int pldk_barrier_at(struct pldk_site *site, struct pldk_domain *domain, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_BARRIER,
-	};
+	const struct pldk__coll_args args = pldk__args_barrier();
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -28,15 +25,7 @@ int(pldk_barrier)(struct pldk_domain *domain, int64_t timeout_ns)
 int pldk_allreduce_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		      enum pldk_dtype dtype, enum pldk_reduce_op op, enum pldk_mode mode, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_ALLREDUCE,
-		.dtype = (uint32_t)dtype,
-		.reduce = (uint32_t)op,
-		.mode = (uint32_t)mode,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_allreduce(input, output, count, dtype, op, mode);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -53,14 +42,7 @@ int(pldk_allreduce)(struct pldk_domain *domain, const void *input, void *output,
 int pldk_broadcast_at(struct pldk_site *site, struct pldk_domain *domain, void *buffer, size_t count,
 		      enum pldk_dtype dtype, int root, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_BROADCAST,
-		.dtype = (uint32_t)dtype,
-		.root = root,
-		.count = count,
-		.input = buffer,
-		.output = buffer,
-	};
+	const struct pldk__coll_args args = pldk__args_broadcast(buffer, count, dtype, root);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -77,13 +59,7 @@ int(pldk_broadcast)(struct pldk_domain *domain, void *buffer, size_t count, enum
 int pldk_allgather_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		      enum pldk_dtype dtype, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_ALLGATHER,
-		.dtype = (uint32_t)dtype,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_allgather(input, output, count, dtype);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -100,14 +76,7 @@ int(pldk_allgather)(struct pldk_domain *domain, const void *input, void *output,
 int pldk_reduce_scatter_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output,
 			   size_t count, enum pldk_dtype dtype, enum pldk_reduce_op op, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_REDUCE_SCATTER,
-		.dtype = (uint32_t)dtype,
-		.reduce = (uint32_t)op,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_reduce_scatter(input, output, count, dtype, op);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -124,13 +93,7 @@ int(pldk_reduce_scatter)(struct pldk_domain *domain, const void *input, void *ou
 int pldk_all_to_all_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output,
 		       size_t count, enum pldk_dtype dtype, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_ALL_TO_ALL,
-		.dtype = (uint32_t)dtype,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_all_to_all(input, output, count, dtype);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -148,15 +111,8 @@ int pldk_all_to_all_v_at(struct pldk_site *site, struct pldk_domain *domain, con
 			 size_t row_count, const size_t *send_counts, const size_t *recv_counts, enum pldk_dtype dtype,
 			 int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_ALL_TO_ALL_V,
-		.dtype = (uint32_t)dtype,
-		.count = row_count,
-		.input = input,
-		.output = output,
-		.send_counts = send_counts,
-		.recv_counts = recv_counts,
-	};
+	const struct pldk__coll_args args = pldk__args_all_to_all_v(input, output, row_count, send_counts, recv_counts,
+								    dtype);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -174,15 +130,7 @@ int(pldk_all_to_all_v)(struct pldk_domain *domain, const void *input, void *outp
 int pldk_reduce_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		   enum pldk_dtype dtype, enum pldk_reduce_op op, int root, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_REDUCE,
-		.dtype = (uint32_t)dtype,
-		.reduce = (uint32_t)op,
-		.root = root,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_reduce(input, output, count, dtype, op, root);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -199,14 +147,7 @@ int(pldk_reduce)(struct pldk_domain *domain, const void *input, void *output, si
 int pldk_gather_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		   enum pldk_dtype dtype, int root, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_GATHER,
-		.dtype = (uint32_t)dtype,
-		.root = root,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_gather(input, output, count, dtype, root);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -223,14 +164,7 @@ int(pldk_gather)(struct pldk_domain *domain, const void *input, void *output, si
 int pldk_scatter_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		    enum pldk_dtype dtype, int root, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_SCATTER,
-		.dtype = (uint32_t)dtype,
-		.root = root,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_scatter(input, output, count, dtype, root);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -247,14 +181,7 @@ int(pldk_scatter)(struct pldk_domain *domain, const void *input, void *output, s
 int pldk_scan_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		 enum pldk_dtype dtype, enum pldk_reduce_op op, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_SCAN,
-		.dtype = (uint32_t)dtype,
-		.reduce = (uint32_t)op,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_scan(input, output, count, dtype, op);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }
@@ -271,14 +198,7 @@ int(pldk_scan)(struct pldk_domain *domain, const void *input, void *output, size
 int pldk_exscan_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		   enum pldk_dtype dtype, enum pldk_reduce_op op, int64_t timeout_ns)
 {
-	const struct pldk__coll_args args = {
-		.op = PLDK_EV_EXSCAN,
-		.dtype = (uint32_t)dtype,
-		.reduce = (uint32_t)op,
-		.count = count,
-		.input = input,
-		.output = output,
-	};
+	const struct pldk__coll_args args = pldk__args_exscan(input, output, count, dtype, op);
 
 	return pldk__coll_run(site, domain, &args, timeout_ns);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Transfers that complete later: handles, flush, fence.
+ * What completes later: handles, flush, fence.
  *
  * To a near peer this thread moves the bytes before the call returns, so its handle is born complete. To a far peer
  * the handle is a ticket of the lane. There is no thread in the background: a get's bytes are fetched into place by
- * whoever asks for the ticket.
+ * whoever asks for the ticket. The handle of a collective stands for a place in the queue of coll_queue.c.
  */
 #include "transfer.h"
 
@@ -29,6 +29,7 @@
  * @next: index of the next free slot, while this one is free
  * @peer: whose lane
  * @ticket: on it; 0 complete
+ * @coll: the collective, NULL for a transfer
  *
  * Read by whoever has its handle, at the same time as it is ended and taken again by others: every word is atomic, and
  * counts only if the generation is the same before and after.
@@ -39,6 +40,7 @@ struct slot {
 	uint32_t peer;
 	uint64_t ticket;
 	struct pldk_domain *domain;
+	struct pldk__coll *coll;
 };
 
 /* All of the process. Chunks are made under the registry lock. free: changes << INDEX_BITS | first free slot's index */
@@ -118,6 +120,38 @@ static bool slot_end(uint32_t index, uint64_t generation)
 	return true;
 }
 
+/* What the slot stands for; from now on the handle is valid. */
+static struct pldk_handle *slot_fill(uint32_t index, struct pldk_domain *domain, uint32_t peer, uint64_t ticket,
+				     struct pldk__coll *coll)
+{
+	struct slot *slot = slot_at(index);
+
+	pldk__store_relaxed(&slot->peer, peer);
+	pldk__store_relaxed(&slot->ticket, ticket);
+	pldk__store_relaxed(&slot->domain, domain);
+	pldk__store_relaxed(&slot->coll, coll);
+	pldk__store_release(&slot->generation, slot->generation + 1);
+	return handle_of(index, slot->generation);
+}
+
+static int fail_full(const struct pldk_domain *domain)
+{
+	return pldk__fail(-ENOMEM, "rank %u: no memory for a handle, or %u are under way", domain->rank, NONE);
+}
+
+/**
+ * pldk__handle_new() - of a collective; see transfer.h
+ */
+int pldk__handle_new(struct pldk_domain *domain, struct pldk__coll *coll, struct pldk_handle **out)
+{
+	const uint32_t index = slot_take();
+
+	if (index == NONE)
+		return fail_full(domain);
+	*out = slot_fill(index, domain, PLD_RANK_ANY, 0, coll);
+	return 0;
+}
+
 /**
  * pldk__handles_end() - a domain closes: its handles are ended
  *
@@ -142,13 +176,12 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 {
 	uint32_t flags = PLDK_EVENT_NB | (t->peer == t->domain->rank ? PLDK_EVENT_SELF : 0);
 	const uint32_t index = slot_take();
-	struct slot *slot;
 	struct pldk__rec *rec;
 	uint64_t ticket = 0;
 	int ret;
 
 	if (index == NONE) {
-		ret = pldk__fail(-ENOMEM, "rank %u: no memory for a handle, or %u are under way", t->domain->rank, NONE);
+		ret = fail_full(t->domain);
 		goto out_leave;
 	}
 	rec = pldk__record(t->thread, event, flags, pldk__site_id(site), (int)t->peer, (int)t->window, t->remote,
@@ -162,12 +195,7 @@ static int start(struct pldk__transfer *t, struct pldk_site *site, uint32_t even
 		slot_give(index);
 		goto out_leave;
 	}
-	slot = slot_at(index);
-	pldk__store_relaxed(&slot->peer, t->peer);
-	pldk__store_relaxed(&slot->ticket, ticket);
-	pldk__store_relaxed(&slot->domain, t->domain);
-	pldk__store_release(&slot->generation, slot->generation + 1);
-	*out = handle_of(index, slot->generation);
+	*out = slot_fill(index, t->domain, t->peer, ticket, NULL);
 
 out_leave:
 	pldk__leave(t->thread);
@@ -236,13 +264,14 @@ int pldk_put_notify_nb_at(struct pldk_site *site, const struct pldk_dtensor *dst
 	return start(&t, site, PLDK_EV_PUT_NOTIFY, signal, out);
 }
 
-/** struct transfer - what a handle stands for, read in one piece */
-struct transfer {
+/** struct subject - what a handle stands for, read in one piece */
+struct subject {
 	uint32_t index;
 	uint32_t peer;
 	uint64_t generation;
 	uint64_t ticket;
 	struct pldk_domain *domain;
+	struct pldk__coll *coll;
 };
 
 static int fail_ended(const char *op)
@@ -252,7 +281,7 @@ static int fail_ended(const char *op)
 			  op);
 }
 
-static int look_up(const struct pldk_handle *handle, const char *op, struct transfer *out)
+static int look_up(const struct pldk_handle *handle, const char *op, struct subject *out)
 {
 	const uintptr_t bits = (uintptr_t)handle;
 	const struct slot *slot;
@@ -267,6 +296,7 @@ static int look_up(const struct pldk_handle *handle, const char *op, struct tran
 	out->peer = pldk__load_relaxed(&slot->peer);
 	out->ticket = pldk__load_relaxed(&slot->ticket);
 	out->domain = pldk__load_relaxed(&slot->domain);
+	out->coll = pldk__load_relaxed(&slot->coll);
 	pldk__fence_acquire();
 	if (pldk__likely(handle == handle_of(out->index, out->generation) && (out->generation & 1) &&
 			 pldk__load_relaxed(&slot->generation) == out->generation))
@@ -274,14 +304,67 @@ static int look_up(const struct pldk_handle *handle, const char *op, struct tran
 	return fail_ended(op);
 }
 
-static int finish(const struct transfer *transfer, uint64_t deadline_ns)
+/* End the handle, and say so if another thread has, meanwhile. */
+static int end(const struct subject *subject, const char *op)
+{
+	if (!slot_end(subject->index, subject->generation))
+		return fail_ended(op);
+	if (subject->coll)
+		pldk__coll_forget(subject->coll);
+	return 0;
+}
+
+static int finish_transfer(const struct subject *subject, uint64_t deadline_ns)
 {
 	struct pldk__lanes *lanes;
 
-	if (!transfer->ticket)
+	if (!subject->ticket)
 		return 0;
-	lanes = pldk__lanes_of(transfer->domain);
-	return lanes ? pldk__lane_done(lanes, transfer->peer, transfer->ticket, deadline_ns) : -ENOMEM;
+	lanes = pldk__lanes_of(subject->domain);
+	return lanes ? pldk__lane_done(lanes, subject->peer, subject->ticket, deadline_ns) : -ENOMEM;
+}
+
+/* Does ret leave the handle as it is? */
+static bool goes_on(int ret)
+{
+	return ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR;
+}
+
+/* Complete a collective, and end its handle while nobody else can start another one in its place. */
+static int finish_coll(const struct subject *subject, struct pldk__thread *thread, uint32_t site, const char *op,
+		       uint64_t deadline_ns)
+{
+	struct pldk_domain *domain = subject->domain;
+	int ret = pldk__coll_lock(domain, thread, PLDK_EV_HANDLE_WAIT, site);
+
+	if (ret == -EBUSY)
+		return ret;
+	if (ret) { /* poisoned: it will not be completed */
+		(void)end(subject, op);
+		return ret;
+	}
+	if (pldk__load_acquire(&slot_at(subject->index)->generation) != subject->generation) {
+		ret = fail_ended(op);
+	} else {
+		ret = pldk__coll_finish(subject->coll, thread, deadline_ns);
+		if (!goes_on(ret))
+			(void)end(subject, op);
+	}
+	pldk__coll_unlock(domain, thread);
+	return ret;
+}
+
+static int finish(const struct subject *subject, struct pldk__thread *thread, uint32_t site, const char *op,
+		  uint64_t deadline_ns)
+{
+	int ret;
+
+	if (subject->coll)
+		return finish_coll(subject, thread, site, op, deadline_ns);
+	ret = finish_transfer(subject, deadline_ns);
+	if (!goes_on(ret) && end(subject, op))
+		return -ESTALE;
+	return ret;
 }
 
 /* A poll that finds nothing leaves no record: thousands of them would push out what matters. */
@@ -289,23 +372,24 @@ static int try_or_wait(struct pldk_site *site, struct pldk_handle *handle, const
 {
 	struct pldk__thread *thread;
 	struct pldk__rec *rec = NULL;
-	struct transfer t;
-	int ret = look_up(handle, op, &t);
+	struct subject subject;
+	uint32_t site_id;
+	int ret = look_up(handle, op, &subject);
 
 	if (ret)
 		return ret;
-	ret = pldk__enter(t.domain, &thread);
+	ret = pldk__enter(subject.domain, &thread);
 	if (ret)
 		return ret;
+	site_id = pldk__site_id(site);
 	if (deadline_ns != PLD_DEADLINE_POLL)
-		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, t.ticket ? 0 : PLDK_EVENT_DONE_AT_ONCE,
-				   pldk__site_id(site), (int)t.peer, -1, 0, (int64_t)t.ticket);
-	ret = finish(&t, deadline_ns);
+		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT,
+				   subject.ticket || subject.coll ? 0 : PLDK_EVENT_DONE_AT_ONCE, site_id,
+				   (int)subject.peer, -1, 0, (int64_t)subject.ticket);
+	ret = finish(&subject, thread, site_id, op, deadline_ns);
 	if (!rec && ret != -EAGAIN)
-		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, PLDK_EVENT_DONE_AT_ONCE, pldk__site_id(site),
-				   (int)t.peer, -1, 0, (int64_t)t.ticket);
-	if (ret != -EAGAIN && ret != -ETIMEDOUT && ret != -EINTR && !slot_end(t.index, t.generation))
-		ret = fail_ended(op); /* by another thread, meanwhile */
+		rec = pldk__record(thread, PLDK_EV_HANDLE_WAIT, PLDK_EVENT_DONE_AT_ONCE, site_id, (int)subject.peer, -1,
+				   0, (int64_t)subject.ticket);
 	if (rec && ret)
 		pldk__record_flag(rec, PLDK_EVENT_FAILED);
 	pldk__leave(thread);
@@ -313,37 +397,40 @@ static int try_or_wait(struct pldk_site *site, struct pldk_handle *handle, const
 }
 
 /**
- * pldk_handle_wait_at() - until the transfer is complete; see rma.h
+ * pldk_handle_wait_at() - until it is complete; see rma.h
  */
 int pldk_handle_wait_at(struct pldk_site *site, struct pldk_handle *handle, int64_t timeout_ns)
 {
-	return try_or_wait(site, handle, "handle_wait", pldk__deadline(timeout_ns));
+	int ret = try_or_wait(site, handle, "handle_wait", pldk__deadline(timeout_ns));
+
+	return ret == -EAGAIN ? pldk__fail(ret, "handle_wait: it is not complete yet") : ret;
 }
 
 /**
- * pldk_handle_test_at() - is the transfer complete? see rma.h
+ * pldk_handle_test_at() - is it complete? see rma.h
  */
 int pldk_handle_test_at(struct pldk_site *site, struct pldk_handle *handle)
 {
 	int ret = try_or_wait(site, handle, "handle_test", PLD_DEADLINE_POLL);
 
-	if (!ret)
-		return 1;
-	return ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR ? 0 : ret;
+	return goes_on(ret) ? 0 : ret ? ret : 1;
 }
 
 /**
- * pldk_handle_free() - forget a transfer; see rma.h
+ * pldk_handle_free() - forget it; see rma.h
  *
- * Nothing to wait for: a put's source is free, a get's bytes are brought home by whoever looks at the lane next, the
- * flush at the latest. The lane knows the ticket.
+ * A transfer has nothing to wait for: a put's source is free, a get's bytes are brought home by whoever looks at the
+ * lane next, the flush at the latest. The lane knows the ticket. A collective stays in its queue.
  */
 void pldk_handle_free(struct pldk_handle *handle)
 {
-	struct transfer t;
+	struct pldk__thread *thread;
+	struct subject subject;
 
-	if (handle && !look_up(handle, "handle_free", &t) && !slot_end(t.index, t.generation))
-		fail_ended("handle_free");
+	if (!handle || look_up(handle, "handle_free", &subject) || pldk__enter(subject.domain, &thread))
+		return;
+	(void)end(&subject, "handle_free");
+	pldk__leave(thread);
 }
 
 /**

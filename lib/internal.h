@@ -429,6 +429,7 @@ struct pldk_domain {
 	uint32_t coll_busy; /* atomic: op in progress, 0 none */
 	uint32_t coll_tid;
 	int coll_ret;		    /* of its newest rendezvous */
+	uint32_t nstarted;	    /* collectives that were started and are not over: coll_queue.c */
 	struct pldk__rec *coll_rec; /* record of its entry, to be stamped after it has announced itself */
 	uint64_t seq;	    /* newest number that is taken, see announce.c */
 	uint64_t announced; /* newest number that this rank has announced */
@@ -727,6 +728,9 @@ struct pldk__control {
  */
 int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site);
 void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread);
+/* The same without the records. */
+int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site);
+void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread);
 
 /**
  * pldk__rendezvous() - meet all other ranks of the domain, who must say the same
@@ -791,6 +795,8 @@ void pldk__wake_all(struct pldk_domain *domain);
 int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int64_t digest, uint64_t number);
 /* It was not yet: spin a moment for the first peer that it lacked. True: ask again. */
 bool pldk__arrive_look(struct pldk_domain *domain);
+/* It was not yet, and the caller will not wait now. False: there are peers to be told, by pldk__arrive_wait(). */
+bool pldk__arrive_rests(struct pldk_domain *domain);
 /* It was not yet: wait for all that it lacked. Return: as pldk__wait_for() */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
 		      uint64_t deadline_ns);
@@ -840,6 +846,14 @@ int pldk__control_read(struct pldk_domain *domain, uint32_t rank, size_t offset,
 int pldk__far_settle(struct pldk_domain *domain, int except, uint64_t deadline_ns);
 /* handle.c: the domain closes, its handles are ended. */
 void pldk__handles_end(const struct pldk_domain *domain);
+/*
+ * coll_queue.c: complete the collectives that were started; before anything else that takes a number. err: 0, or the
+ * caller has failed already, with the thread's sentence. Between pldk__coll_lock() and pldk__coll_unlock().
+ *
+ * Return: 0, also if they failed: that is their handles' affair. What they could not be completed for is err, if there
+ * is one, else -ETIMEDOUT, -EAGAIN or -EINTR.
+ */
+int pldk__coll_drain(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns, int err);
 /* coll.c: free domain->coll_data and close its system windows. */
 void pldk__coll_close(struct pldk_domain *domain);
 

@@ -157,4 +157,20 @@ struct pldk__data {
 /* Made at the first use. NULL: no memory, sentence set. */
 struct pldk__data *pldk__data_of(struct pldk_domain *domain);
 
+/*
+ * Handles of collectives: handle.c makes and ends them, coll_queue.c completes them.
+ */
+
+struct pldk__coll;
+
+/* 0 or -ENOMEM. */
+int pldk__handle_new(struct pldk_domain *domain, struct pldk__coll *coll, struct pldk_handle **out);
+/*
+ * Complete it and those before it. Between pldk__coll_lock() and pldk__coll_unlock(). Return: its outcome; not yet:
+ * -EAGAIN (with PLD_DEADLINE_POLL, without a sentence), -ETIMEDOUT, -EINTR.
+ */
+int pldk__coll_finish(struct pldk__coll *coll, struct pldk__thread *thread, uint64_t deadline_ns);
+/* Its handle has ended. It need not be over. */
+void pldk__coll_forget(struct pldk__coll *coll);
+
 #endif /* _PLDK_TRANSFER_H */

@@ -169,6 +169,65 @@ static int call(struct pldk_domain *world, const struct plan *plan, const void *
 	}
 }
 
+/* The same, started. */
+static int begin(struct pldk_domain *world, const struct plan *plan, const void *in, void *out, size_t *counts,
+		 struct pldk_handle **handle)
+{
+	size_t *send = counts, *recv = counts + PT_MAX_RANKS, n = plan->count;
+	enum pldk_dtype t = plan->dtype;
+
+	for (int r = 0; r < pldk_size(world); r++) {
+		send[r] = sends(plan, pldk_rank(world), r);
+		recv[r] = sends(plan, r, pldk_rank(world));
+	}
+	switch (plan->op) {
+	case ALLREDUCE:
+		return pldk_allreduce_start(world, in, out, n, t, plan->reduce, plan->mode, NULL, handle);
+	case BROADCAST:
+		return pldk_broadcast_start(world, out, n, t, plan->root, NULL, handle);
+	case ALLGATHER:
+		return pldk_allgather_start(world, in, out, n, t, NULL, handle);
+	case REDUCE_SCATTER:
+		return pldk_reduce_scatter_start(world, in, out, n, t, plan->reduce, NULL, handle);
+	case ALL_TO_ALL:
+		return pldk_all_to_all_start(world, in, out, n, t, NULL, handle);
+	case ALL_TO_ALL_V:
+		return pldk_all_to_all_v_start(world, in, out, n, send, recv, t, NULL, handle);
+	case REDUCE:
+		return pldk_reduce_start(world, in, out, n, t, plan->reduce, plan->root, NULL, handle);
+	case GATHER:
+		return pldk_gather_start(world, in, out, n, t, plan->root, NULL, handle);
+	case SCATTER:
+		return pldk_scatter_start(world, in, out, n, t, plan->root, NULL, handle);
+	case SCAN:
+		return pldk_scan_start(world, in, out, n, t, plan->reduce, NULL, handle);
+	case EXSCAN:
+		return pldk_exscan_start(world, in, out, n, t, plan->reduce, NULL, handle);
+	default:
+		return pldk_barrier_start(world, NULL, handle);
+	}
+}
+
+/* Start it and come to its end step by step, with pauses that differ from rank to rank: each step is reached. */
+static int start_and_end(struct pldk_domain *world, const struct plan *plan, const void *in, void *out, uint64_t x)
+{
+	size_t counts[2 * PT_MAX_RANKS];
+	struct pldk_handle *handle = NULL;
+	int64_t start = pt_now();
+	int ret = begin(world, plan, in, out, counts, &handle);
+
+	if (ret || x % 2)
+		return ret ? ret : pldk_handle_wait(handle, PT_LONG);
+	do {
+		ret = pldk_handle_test(handle);
+		if (pt_random(&x) % 4 == 0)
+			sched_yield();
+		else if (pt_random(&x) % 16 == 0)
+			pt_nap();
+	} while (!ret && pt_ms_since(start) < pt_slow_ms(20000));
+	return ret == 1 ? 0 : ret ? ret : -ETIMEDOUT;
+}
+
 /* A rank that is impatient gives up at any place and comes again: it goes on where it was. */
 static int call_until_done(struct pldk_domain *world, const struct plan *plan, const void *in, void *out)
 {
@@ -176,7 +235,10 @@ static int call_until_done(struct pldk_domain *world, const struct plan *plan, c
 	int64_t start = pt_now();
 	int ret;
 
-	if (plan->seed / OPS % 4 || x % 3)
+	/* A third of all is started, on all ranks or on some: those meet calls that block. */
+	if (plan->seed / OPS % 6 == 1 || (plan->seed / OPS % 6 == 2 && x % 2))
+		return start_and_end(world, plan, in, out, x / 6);
+	if (plan->seed / OPS % 6 || x % 3)
 		return call(world, plan, in, out, PT_LONG);
 	do {
 		sched_yield();

@@ -167,7 +167,7 @@ int pldk_handle_test(struct pldk_handle *handle);
 int pldk_handle_test_at(struct pldk_site *site, struct pldk_handle *handle);
 
 /**
- * pldk_handle_free() - forget it: the library completes the transfer and then frees it. NULL is nothing
+ * pldk_handle_free() - forget it: the library completes it and then frees it. NULL is nothing
  *
  * Own memory stays with the transfer until pldk_flush() to that peer. pldk_finalize() completes what is left.
  */
