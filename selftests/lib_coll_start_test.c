@@ -116,6 +116,33 @@ RANK(start_many)
 	}
 }
 
+RANK(end_the_first_alone)
+{
+	int32_t in = rank, a = -1, b = -1;
+	struct pldk_handle *first, *second;
+
+	ASSERT_OK(SUM(&in, &a, 1, &first));
+	if (rank == 0) {
+		ASSERT_OK(SUM(&in, &b, 1, &second));
+		EXPECT_OK(pldk_handle_wait(first, PT_LONG));
+		EXPECT_RET(0, pldk_handle_test(second));
+		atomic_store(pt_word(0), 1);
+	} else {
+		EXPECT_OK(pldk_handle_wait(first, PT_LONG));
+		ASSERT_TRUE(pt_until(atomic_load(pt_word(0)) == 1, 20000));
+		ASSERT_OK(SUM(&in, &b, 1, &second));
+	}
+	EXPECT_OK(pldk_handle_wait(second, PT_LONG));
+	EXPECT_EQ(size * (size - 1) / 2, a);
+	EXPECT_EQ(size * (size - 1) / 2, b);
+}
+
+TEST(a_handle_waits_for_those_before_it_but_not_for_those_after)
+{
+	pt_clear_words();
+	run_ranks(2, end_the_first_alone, NULL);
+}
+
 TEST(as_many_as_may_be_started_end_in_any_order)
 {
 	run_ranks(2, start_many, NULL);
@@ -200,7 +227,10 @@ RANK(start_wrongly)
 	struct pldk_handle *handle = PT_POISON_PTR, *before;
 	int32_t in = 1, out = 0, got = 0;
 
-	for (int what = 0; what < 4; what++) {
+	/* More often than there is room for: nothing of a refused one stays. */
+	for (int i = 0; i < 2 * PLDK_COLL_STARTED_MAX; i++) {
+		const int what = i % 4;
+
 		got = 0;
 		/* Something good stands before it in the queue. */
 		ASSERT_OK(SUM(&in, &got, 1, &before));
