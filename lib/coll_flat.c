@@ -218,7 +218,7 @@ static int post(struct pldk__coll *coll)
 {
 	const struct pldk__coll_args *args = &coll->args;
 	struct pldk__payload payload = { args->input, (uint32_t)coll->len, coll->rule->has_in_rows ? coll->len : 0 };
-	bool gives = coll->is_inline && pldk__coll_is(coll->domain, args->root, coll->rule->reads);
+	bool gives = coll->is_inline && coll->len && pldk__coll_is(coll->domain, args->root, coll->rule->reads);
 
 	if (gives)
 		memcpy(coll->own, (const char *)args->input + coll->domain->rank * payload.stride, coll->len);
