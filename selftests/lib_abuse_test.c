@@ -67,6 +67,13 @@ static void forget_sentence(void)
 		ABUSE(expected, op##_at(NULL, __VA_ARGS__));                                                           \
 	} while (0)
 
+/* And for a collective, which can be started, too. */
+#define FORMS(expected, timeout, op, ...)                                                                              \
+	do {                                                                                                           \
+		BOTH(expected, op, __VA_ARGS__, timeout);                                                              \
+		BOTH(expected, op##_start, __VA_ARGS__, NULL, &out.handle);                                            \
+	} while (0)
+
 #define T PLDK_TRY
 #define IN ((const void *)before.data)
 #define N 4
@@ -100,18 +107,18 @@ static void abuse_domain(struct __test_metadata *_metadata, struct pldk_domain *
 	BOTH(err, pldk_signal_create, d, 1, SHAPE(4), NULL, &out.window);
 	BOTH(err, pldk_flush, d, 0, T);
 	BOTH(err, pldk_fence, d, 0);
-	BOTH(err, pldk_barrier, d, T);
-	BOTH(err, pldk_allreduce, d, IN, to, N, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, T);
-	BOTH(err, pldk_broadcast, d, to, N, PLDK_FP32, 0, T);
-	BOTH(err, pldk_allgather, d, IN, to, N, PLDK_FP32, T);
-	BOTH(err, pldk_reduce_scatter, d, IN, to, N, PLDK_FP32, PLDK_SUM, T);
-	BOTH(err, pldk_all_to_all, d, IN, to, N, PLDK_FP32, T);
-	BOTH(err, pldk_all_to_all_v, d, IN, to, N, counts, counts, PLDK_FP32, T);
-	BOTH(err, pldk_reduce, d, IN, to, N, PLDK_FP32, PLDK_SUM, 0, T);
-	BOTH(err, pldk_gather, d, IN, to, N, PLDK_FP32, 0, T);
-	BOTH(err, pldk_scatter, d, IN, to, N, PLDK_FP32, 0, T);
-	BOTH(err, pldk_scan, d, IN, to, N, PLDK_FP32, PLDK_SUM, T);
-	BOTH(err, pldk_exscan, d, IN, to, N, PLDK_FP32, PLDK_SUM, T);
+	FORMS(err, T, pldk_barrier, d);
+	FORMS(err, T, pldk_allreduce, d, IN, to, N, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO);
+	FORMS(err, T, pldk_broadcast, d, to, N, PLDK_FP32, 0);
+	FORMS(err, T, pldk_allgather, d, IN, to, N, PLDK_FP32);
+	FORMS(err, T, pldk_reduce_scatter, d, IN, to, N, PLDK_FP32, PLDK_SUM);
+	FORMS(err, T, pldk_all_to_all, d, IN, to, N, PLDK_FP32);
+	FORMS(err, T, pldk_all_to_all_v, d, IN, to, N, counts, counts, PLDK_FP32);
+	FORMS(err, T, pldk_reduce, d, IN, to, N, PLDK_FP32, PLDK_SUM, 0);
+	FORMS(err, T, pldk_gather, d, IN, to, N, PLDK_FP32, 0);
+	FORMS(err, T, pldk_scatter, d, IN, to, N, PLDK_FP32, 0);
+	FORMS(err, T, pldk_scan, d, IN, to, N, PLDK_FP32, PLDK_SUM);
+	FORMS(err, T, pldk_exscan, d, IN, to, N, PLDK_FP32, PLDK_SUM);
 }
 
 /* Every function that takes a view, with one that is bad. */
@@ -798,20 +805,20 @@ static void abuse_collectives(struct __test_metadata *_metadata, struct pldk_dom
 	static const size_t counts[2] = { 1, 1 };
 	enum pldk_dtype dtype = (enum pldk_dtype)type;
 
-	BOTH(err, pldk_allreduce, d, in, to, n, dtype, PLDK_SUM, PLDK_MODE_AUTO, PT_LONG);
+	FORMS(err, PT_LONG, pldk_allreduce, d, in, to, n, dtype, PLDK_SUM, PLDK_MODE_AUTO);
 	if (in)
-		BOTH(err, pldk_broadcast, d, to, n, dtype, pldk_rank(d), PT_LONG);
-	BOTH(err, pldk_allgather, d, in, to, n, dtype, PT_LONG);
-	BOTH(err, pldk_reduce_scatter, d, in, to, n, dtype, PLDK_SUM, PT_LONG);
-	BOTH(err, pldk_all_to_all, d, in, to, n, dtype, PT_LONG);
-	BOTH(err, pldk_all_to_all_v, d, in, to, n, counts, counts, dtype, PT_LONG);
-	BOTH(err, pldk_reduce, d, in, to, n, dtype, PLDK_SUM, pldk_rank(d), PT_LONG);
-	BOTH(err, pldk_gather, d, in, to, n, dtype, pldk_rank(d), PT_LONG);
+		FORMS(err, PT_LONG, pldk_broadcast, d, to, n, dtype, pldk_rank(d));
+	FORMS(err, PT_LONG, pldk_allgather, d, in, to, n, dtype);
+	FORMS(err, PT_LONG, pldk_reduce_scatter, d, in, to, n, dtype, PLDK_SUM);
+	FORMS(err, PT_LONG, pldk_all_to_all, d, in, to, n, dtype);
+	FORMS(err, PT_LONG, pldk_all_to_all_v, d, in, to, n, counts, counts, dtype);
+	FORMS(err, PT_LONG, pldk_reduce, d, in, to, n, dtype, PLDK_SUM, pldk_rank(d));
+	FORMS(err, PT_LONG, pldk_gather, d, in, to, n, dtype, pldk_rank(d));
 	if (to)
-		BOTH(err, pldk_scatter, d, in, to, n, dtype, pldk_rank(d), PT_LONG);
-	BOTH(err, pldk_scan, d, in, to, n, dtype, PLDK_SUM, PT_LONG);
+		FORMS(err, PT_LONG, pldk_scatter, d, in, to, n, dtype, pldk_rank(d));
+	FORMS(err, PT_LONG, pldk_scan, d, in, to, n, dtype, PLDK_SUM);
 	if (to)
-		BOTH(err, pldk_exscan, d, in, to, n, dtype, PLDK_SUM, PT_LONG);
+		FORMS(err, PT_LONG, pldk_exscan, d, in, to, n, dtype, PLDK_SUM);
 }
 
 RANK(bad_collectives)

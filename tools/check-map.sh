@@ -50,10 +50,12 @@ twice=$(uniq -d <<<"$headers")
 tap_result "$([ -z "$twice" ]; echo $?)" "the headers declare nothing twice"
 tap_try "what the headers declare is in the map" same headers "$headers" map "$map"
 tap_try "what the map names is exported" same map "$map" library "$library"
-# BOTH(errno, op, ...) calls op_at() as well.
+# BOTH(errno, op, ...) calls op_at() as well, FORMS(errno, timeout, op, ...) the started ones, too.
 abused=$({
 	grep -oE '\bpldk_[a-z0-9_]+\(' selftests/lib_abuse_test.c | tr -d '('
 	grep -oE 'BOTH\([^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse_test.c | sed 's/.*, \(.*\),/\1\n\1_at/'
+	grep -oE 'FORMS\([^,]*, [^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse_test.c |
+		sed 's/.*, \(.*\),/\1\n\1_at\n\1_start\n\1_start_at/'
 } | LC_ALL=C sort -u)
 tap_try "every function of the map is abused by lib_abuse_test" same map "$map" lib_abuse_test "$abused"
 # A static program sees every global of the archive: nothing there may lack the prefix.
