@@ -118,7 +118,7 @@ int pldk__enter_refused(const struct pldk_domain *domain)
 	uint32_t magic = domain ? pldk__load_acquire(&domain->magic) : 0;
 
 	if (!domain)
-		return pldk__fail(-EINVAL, "domain is NULL");
+		return pldk__fail(-EINVAL, "domain is NULL: pldk_init() gives one; did it fail?");
 	if (magic == PLDK__MAGIC_FORKED)
 		return pldk__fail_text(-ENOTCONN, "this process is a forked child of a rank: a forked child is no rank and cannot use its parent's domains");
 	if (magic == PLDK__MAGIC_CLOSING || magic == PLDK__MAGIC_DOMAIN)
@@ -454,7 +454,7 @@ static int check_domain(const struct pldk_domain *domain, const char *op)
 	/* A forked child has the handle but not the mappings behind it. */
 	if (magic == PLDK__MAGIC_FORKED)
 		return pldk__enter_refused(domain);
-	return pldk__fail(-EINVAL, "%s: %s", op, domain ? "not a domain: closed, or never one" : "domain is NULL");
+	return pldk__fail(-EINVAL, "%s: %s", op, domain ? "not a domain: closed, or never one" : "domain is NULL: pldk_init() gives one; did it fail?");
 }
 
 static void record_leave(struct pldk_domain *domain)

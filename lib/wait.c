@@ -538,7 +538,7 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 		pldk__text_add(text, ". This rank has %u collectives started: they move in handle_wait and handle_test only, and the others may need them",
 			       domain->nstarted);
 	else if (!in_collective)
-		pldk__text_add(text, ". Notify first, then wait");
+		pldk__text_add(text, ". A notify is missing, went to another rank or cell, or comes after a wait");
 	else if (in_collective < n)
 		pldk__text_add(text, ". A call of the collective is missing on the rank that waits for a cell, or its notify");
 }

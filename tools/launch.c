@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "internal.h"
 #include "placement.h"
 
 #define DEVICE_MAX 0x7fffffffL
@@ -144,36 +145,28 @@ static int create(struct launch_plan *plan, const char *provider)
 	return pldk_world_create(plan->nranks, &options, &plan->world_fd);
 }
 
+/* Why the library took shm without being told to. The device is advice for those who ask for it only. */
+static const char *why_not_dev(void)
+{
+	if (access("/dev/pld", F_OK))
+		return "no /dev/pld: the module is not loaded; none is needed";
+	if (access("/dev/pld", R_OK | W_OK))
+		return "/dev/pld may not be opened here; it is not needed";
+	return "/dev/pld has no module behind it; none is needed";
+}
+
 int launch_world(struct launch_plan *plan, const char *provider)
 {
 	const char *why = "the command line says so";
-	int ret;
+	int ret = create(plan, provider);
 
-	if (!provider) {
-		provider = getenv("PLDK_PROVIDER");
-		why = "PLDK_PROVIDER says so";
-	}
-	if (provider && *provider) {
-		plan->provider = strcmp(provider, "dev") == 0 ? "dev" : "shm";
-		ret = create(plan, provider);
-	} else {
-		plan->provider = "dev";
-		why = "/dev/pld opens";
-		ret = create(plan, "dev");
-		/* How the device could be had is advice for those who ask for it. */
-		if (ret == -EPERM)
-			why = "/dev/pld may not be opened here; it is not needed";
-		else if (ret == -ENODEV && access("/dev/pld", F_OK))
-			why = "no /dev/pld: the module is not loaded; none is needed";
-		else if (ret == -ENODEV)
-			why = "/dev/pld has no module behind it; none is needed";
-		if (ret == -EPERM || ret == -ENODEV) {
-			plan->provider = "shm";
-			ret = create(plan, "shm");
-		}
-	}
 	if (ret < 0)
 		return fail(plan, "%s", pldk_last_error());
+	plan->provider = pldk__provider_of_fd(plan->world_fd)->name;
+	if (!provider && pldk__env()->provider)
+		why = "PLDK_PROVIDER says so";
+	else if (!provider)
+		why = strcmp(plan->provider, "dev") == 0 ? "/dev/pld opens" : why_not_dev();
 	snprintf(plan->why, sizeof(plan->why), "%s", why);
 	return 0;
 }
