@@ -63,7 +63,7 @@ static int advance(struct pldk__coll *coll, bool is_polled)
 		coll->is_begun = true;
 		/* The sentence of a call that failed when it was started is told now. */
 		if (coll->sentence)
-			pldk__fail_text(coll->call.err, coll->sentence);
+			pldk__fail(coll->call.err, "%s", coll->sentence);
 	}
 	return pldk__coll_drive(coll, is_polled);
 }
@@ -99,8 +99,8 @@ int pldk__coll_drain(struct pldk_domain *domain, struct pldk__thread *thread, ui
 		return 0;
 	pldk__text_add(&sentence, "%s", pldk_last_error());
 	ret = move(pldk__colls_of(domain), thread, deadline_ns, NULL, false);
-	if (err || !ret)
-		pldk__fail_text(err, sentence.text);
+	if (err)
+		pldk__fail(err, "%s", sentence.text);
 	return ret && err ? err : ret;
 }
 
@@ -192,7 +192,7 @@ static int start(struct pldk_domain *domain, struct pldk__thread *thread, struct
 	domain->nstarted++;
 	(void)move(colls, thread, PLD_DEADLINE_POLL, NULL, true);
 	if (err)
-		return pldk__fail_text(err, sentence.text);
+		return pldk__fail(err, "%s", sentence.text);
 	*out = handle;
 	return 0;
 }
@@ -238,7 +238,7 @@ int pldk__coll_finish(struct pldk__coll *coll, struct pldk__thread *thread, uint
 
 	if (ret || !coll->ret)
 		return ret;
-	return pldk__fail_text(coll->ret, coll->sentence ? coll->sentence : pldk_strerror(coll->ret));
+	return pldk__fail(coll->ret, "%s", coll->sentence ? coll->sentence : pldk_strerror(coll->ret));
 }
 
 /**
