@@ -62,12 +62,16 @@ float softmax_gradient(const struct softmax *model, const float *image, int labe
 	return loss;
 }
 
+void softmax_coast(struct softmax *model)
+{
+	for (int w = 0; w < SOFTMAX_WEIGHTS; w++)
+		model->velocity[w] = MOMENTUM * model->velocity[w] - LEARNING_RATE * WEIGHT_DECAY * model->weights[w];
+}
+
 void softmax_step(struct softmax *model, const float *gradient, int nimages)
 {
 	for (int w = 0; w < SOFTMAX_WEIGHTS; w++) {
-		float slope = gradient[w] / (float)nimages + WEIGHT_DECAY * model->weights[w];
-
-		model->velocity[w] = MOMENTUM * model->velocity[w] - LEARNING_RATE * slope;
+		model->velocity[w] -= LEARNING_RATE / (float)nimages * gradient[w];
 		model->weights[w] += model->velocity[w];
 	}
 }
@@ -93,6 +97,7 @@ void softmax_train(struct softmax *model, const float (*images)[SOFTMAX_FEATURES
 
 			for (int i = first; i < end; i++)
 				softmax_gradient(model, images[i], labels[i], gradient);
+			softmax_coast(model);
 			softmax_step(model, gradient, end - first);
 		}
 	}

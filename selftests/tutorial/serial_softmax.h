@@ -2,7 +2,7 @@
 /*
  * Softmax regression in plain C: the mathematics of train_digits.c, and the same training on one processor.
  *
- * Nothing here knows pldk. The parallel program calls the pieces (gradient, step, predict) on its share of the images;
+ * Nothing here knows pldk. The parallel program calls the pieces (gradient, coast, step, predict) on its share of the images;
  * softmax_train() runs the whole training alone, and is what the parallel result is compared with.
  */
 #ifndef _SERIAL_SOFTMAX_H
@@ -43,7 +43,13 @@ void softmax_init(struct softmax *model);
 float softmax_gradient(const struct softmax *model, const float *image, int label, float *gradient);
 
 /**
- * softmax_step() - move the weights against a gradient
+ * softmax_coast() - the part of a step that needs no gradient: momentum and weight decay
+ * @model: its velocity is changed
+ */
+void softmax_coast(struct softmax *model);
+
+/**
+ * softmax_step() - the rest of it: push the velocity against a gradient, and move the weights
  * @model: changed
  * @gradient: sum over @nimages images
  * @nimages: how many

@@ -8,6 +8,8 @@
  *   allreduce   the sum of the ranks' gradients to all, so that everybody takes the same step;
  *   allgather   each rank's predictions to all, so that everybody knows the accuracy.
  *
+ * The allreduce is started, and waited for when the part of the step is done that needs no gradient.
+ *
  * At the end rank 0 trains once more alone, in plain C (serial_softmax.c), and compares all weights.
  *
  * Run: pldrun -n 4 train_digits [digits.csv.gz]
@@ -28,12 +30,15 @@ static double train_epoch(struct pldk_domain *world, struct softmax *model, cons
 	for (int first = 0; first < train->count; first += SOFTMAX_BATCH) {
 		int end = first + SOFTMAX_BATCH < train->count ? first + SOFTMAX_BATCH : train->count;
 		float sums[SOFTMAX_WEIGHTS + 1] = { 0 }; /* gradient; the loss rides along at the end */
+		struct pldk_handle *summed;
 
 		/* Image by image in turn, so that any number of ranks shares any number of images. */
 		for (int i = first + pldk_rank(world); i < end; i += pldk_size(world))
 			sums[SOFTMAX_WEIGHTS] += softmax_gradient(model, train->images[i], train->labels[i], sums);
-		must(pldk_allreduce(world, PLDK_IN_PLACE, sums, SOFTMAX_WEIGHTS + 1, PLDK_FP32, PLDK_SUM,
-				    PLDK_MODE_AUTO, PLDK_TIMEOUT_DEFAULT));
+		must(pldk_allreduce_start(world, PLDK_IN_PLACE, sums, SOFTMAX_WEIGHTS + 1, PLDK_FP32, PLDK_SUM,
+					  PLDK_MODE_AUTO, NULL, &summed));
+		softmax_coast(model);
+		must(pldk_handle_wait(summed, PLDK_TIMEOUT_DEFAULT));
 		softmax_step(model, sums, end - first);
 		loss += sums[SOFTMAX_WEIGHTS];
 	}
