@@ -27,15 +27,24 @@
 
 #include "shm.h"
 
-#define SLICE_NS UINT64_C(50000000) /* a death is noticed within 100 ms */
-#define SLICE_SOON_NS UINT64_C(10000000) /* ... and then explained soon, if its launcher can */
-
 /*
- * Who may be idle (F_IDLE) looks at the peers as often as everybody for two seconds after the last ring of its bell: a
- * death in the midst of work is noticed soon. Then it wakes less than once a second.
+ * How often a sleeper looks at its peers. In the first second after the last ring of its bell a death is noticed within
+ * 100 ms, and then explained soon, if its launcher can. Later, within half a second: many ranks that wait long must not
+ * wake all the time. Who may be idle (F_IDLE) wakes less than once a second after two.
  */
+#define SLICE_NS UINT64_C(50000000)
+#define SLICE_SOON_NS UINT64_C(10000000)
+#define LONG_AFTER_NS UINT64_C(1000000000)
+#define SLICE_LONG_NS UINT64_C(400000000)
 #define IDLE_AFTER_NS UINT64_C(2000000000)
 #define SLICE_IDLE_NS UINT64_C(1100000000)
+
+static uint64_t slice_ns(uint64_t rested_ns, bool may_idle)
+{
+	if (may_idle && rested_ns > IDLE_AFTER_NS)
+		return SLICE_IDLE_NS;
+	return rested_ns > LONG_AFTER_NS ? SLICE_LONG_NS : SLICE_NS;
+}
 
 /**
  * pldk__shm_line() - a line of the ledger. Touch it only if pldk__shm_line_reserved()
@@ -233,13 +242,12 @@ static int sleep_until(struct shm_pd *pd, struct pldk__wait *wait, struct shm_li
 		}
 		if (now >= look) {
 			const bool soon = pldk__shm_watch(pd, watch);
-			const bool idle = wait->flags & PLD_WAIT_F_IDLE && now - rung > IDLE_AFTER_NS;
 
 			if (needs_agent(pd, wait) && pldk__far_lane_check(pd->lane)) {
 				wait->out_rank = PLD_RANK_ANY; /* no rank: the sentence is the agent's */
 				return pldk__wait_holds(pd->base.rank, wait) ? 0 : -EOWNERDEAD;
 			}
-			look = now + (soon ? SLICE_SOON_NS : idle ? SLICE_IDLE_NS : SLICE_NS);
+			look = now + (soon ? SLICE_SOON_NS : slice_ns(now - rung, wait->flags & PLD_WAIT_F_IDLE));
 		}
 		if (now >= judge) {
 			pldk__shm_deadlock(pd);

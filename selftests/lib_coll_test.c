@@ -545,6 +545,26 @@ TEST(a_collective_that_times_out_names_exactly_the_absent_ranks)
 	run_ranks(8, wait_for_the_absent, NULL);
 }
 
+/* What waits costs no CPU: it wakes 20 times in the first second, then 3 times a second. */
+RANK(rest_in_barrier)
+{
+	const int seconds = 3;
+	long before = pt_switches();
+
+	if (rank == 0)
+		sleep(seconds);
+	ASSERT_OK(pldk_barrier(world, PLDK_FOREVER));
+	if (rank) {
+		EXPECT_LE(pt_switches() - before, 20 + 3 * seconds + 10);
+	}
+	(void)size;
+}
+
+TEST(ranks_that_wait_long_hardly_wake)
+{
+	run_ranks(8, rest_in_barrier, NULL);
+}
+
 static void *enter_barrier(void *arg)
 {
 	struct pldk_domain *world = arg;
