@@ -235,6 +235,7 @@ is "SIGTERM is handed on once, and ranks may end well" ends_with 0
 got_it() { [ "$(grep -c got "$out")" = 2 ]; }
 is "each rank got it" got_it
 # A shell lets its background ignore SIGINT, and what is ignored stays so.
+fresh
 env --default-signal=INT "$tool" -q --timeout $((30 * slow)) -n 2 sh -c 'echo ready; exec sleep 600' >"$out" 2>"$err" </dev/null &
 job=$!
 await '\[1\] ready' && await '\[0\] ready' && kill -INT "$job"
@@ -247,6 +248,7 @@ start -q -n 2 sh -c 'trap "echo got" TERM; echo ready; while :; do sleep 0.05; d
 await '\[1\] ready' && await '\[0\] ready' && kill -TERM "$job" && await '\[1\] got' && await '\[0\] got'
 is "a second SIGTERM kills" comes ends_by_term
 is "and the code says so" ends_with 143
+fresh
 env --ignore-signal=HUP "$tool" -q --timeout $((30 * slow)) -n 1 sh -c 'echo ready; until [ -e "$1" ]; do sleep 0.02; done' \
 	sh "$work/hup" >"$out" 2>"$err" </dev/null &
 job=$!

@@ -83,8 +83,12 @@ comes() {
 	done
 }
 
+# fresh: before a job is put into the background, whose own redirection may come later than a look at what it prints.
+fresh() { : >"$out" && : >"$err"; }
+
 # start ARGUMENT...: pldrun in the background; its pid is in $job.
 start() {
+	fresh
 	"$tools/pldrun" --timeout $((30 * slow)) "$@" >"$out" 2>"$err" </dev/null &
 	job=$!
 }

@@ -2,8 +2,8 @@
 /*
  * Softmax regression in plain C: the mathematics of train_digits.c, and the same training on one processor.
  *
- * Nothing here knows pldk. The parallel program calls the pieces (gradient, coast, step, predict) on its share of the images;
- * softmax_train() runs the whole training alone, and is what the parallel result is compared with.
+ * Nothing here knows pldk. The parallel program calls the pieces (gradient, coast, step, predict) on its share of the
+ * images; softmax_train() runs the whole training alone, and is what the parallel result is compared with.
  */
 #ifndef _SERIAL_SOFTMAX_H
 #define _SERIAL_SOFTMAX_H
