@@ -24,7 +24,7 @@
  * the death nor the disagreement nor who is late can be told by looking at one's own cells. The cost is D cells for
  * each ordered pair of ranks and P - 1 stores a number.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +73,7 @@ void pldk__rendezvous_close(struct pldk_domain *domain)
 }
 
 /**
- * pldk__coll_lock() - take what one thread at a time has: the collectives of a domain; see internal.h
+ * pldk__coll_lock() - take what one thread at a time has: the collectives of a domain; see announce.h
  */
 int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
 {
@@ -104,7 +104,7 @@ void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread)
 }
 
 /**
- * pldk__coll_enter() - begin an operation that is collective over the domain; see internal.h
+ * pldk__coll_enter() - begin an operation that is collective over the domain; see announce.h
  */
 int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
 {
@@ -187,7 +187,7 @@ static bool is_telling(const struct pldk_domain *domain)
 }
 
 /**
- * pldk__announce() - say the next number to all; see internal.h
+ * pldk__announce() - say the next number to all; see announce.h
  *
  * The payload is stored before the value, and the value with release (pldk__cell_notify()): who has seen the value
  * reads the payload.
@@ -230,7 +230,7 @@ static int judge(struct pldk_domain *domain, const struct pldk__call *call, uint
 }
 
 /**
- * pldk__arrived() - has everybody announced a number, and the same? See internal.h
+ * pldk__arrived() - has everybody announced a number, and the same? See announce.h
  *
  * It remembers how far it got, so that P cells that trickle in are looked at P times in all.
  */
@@ -301,7 +301,7 @@ bool pldk__arrive_rests(struct pldk_domain *domain)
 }
 
 /**
- * pldk__arrive_wait() - wait for what pldk__arrived() lacked; see internal.h
+ * pldk__arrive_wait() - wait for what pldk__arrived() lacked; see announce.h
  */
 int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
 		      uint64_t deadline_ns)
@@ -355,7 +355,7 @@ static int collect(struct pldk_domain *domain, struct pldk__thread *thread, cons
 /**
  * pldk__rendezvous_settle() - complete what earlier calls have left announced
  *
- * How those ended is nobody's business any more; only a join that found a disagreement stays one. See internal.h
+ * How those ended is nobody's business any more; only a join that found a disagreement stays one. See announce.h
  */
 int pldk__rendezvous_settle(struct pldk_domain *domain, struct pldk__thread *thread, uint64_t deadline_ns, int err)
 {
@@ -385,7 +385,7 @@ static bool goes_on(const struct pldk_domain *domain, const struct pldk__call *c
 }
 
 /**
- * pldk__rendezvous() - meet all other ranks of the domain; see internal.h
+ * pldk__rendezvous() - meet all other ranks of the domain; see announce.h
  *
  * A call that ended without completing (deadline, POSIX signal, own failure) stays announced. The next one first
  * completes it; the same one goes on with it.

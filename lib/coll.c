@@ -57,7 +57,7 @@ struct pldk__colls *pldk__colls_of(struct pldk_domain *domain)
  */
 void pldk__coll_close(struct pldk_domain *domain)
 {
-	struct pldk__data *data = domain->coll_data;
+	struct pldk__data *data = domain->data;
 
 	if (!data)
 		return;
@@ -72,7 +72,7 @@ void pldk__coll_close(struct pldk_domain *domain)
 	}
 	pthread_mutex_destroy(&data->lock);
 	free(data);
-	domain->coll_data = NULL;
+	domain->data = NULL;
 }
 
 /*

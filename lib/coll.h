@@ -15,7 +15,7 @@
 #ifndef _PLDK_COLL_INTERNAL_H
 #define _PLDK_COLL_INTERNAL_H
 
-#include "internal.h"
+#include "announce.h"
 #include "transfer.h"
 
 #include <pldk/coll_start.h>

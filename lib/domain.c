@@ -7,7 +7,7 @@
  * processes would answer for one rank), so fork changes the magic word of every domain in the child, which
  * every call looks at anyway, and lets go of what the parent's threads hold in shared memory without touching it.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>

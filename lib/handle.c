@@ -6,6 +6,7 @@
  * the handle is a ticket of the lane. There is no thread in the background: a get's bytes are fetched into place by
  * whoever asks for the ticket. The handle of a collective stands for a place in the queue of coll_queue.c.
  */
+#include "announce.h"
 #include "transfer.h"
 
 #include <errno.h>
@@ -453,7 +454,7 @@ int pldk_flush_at(struct pldk_site *site, struct pldk_domain *domain, int peer, 
 			goto out_leave;
 	}
 	rec = pldk__record(thread, PLDK_EV_FLUSH, 0, pldk__site_id(site), peer, -1, 0, 0);
-	data = pldk__load_acquire(&domain->coll_data);
+	data = pldk__load_acquire(&domain->data);
 	lanes = data ? pldk__load_acquire(&data->lanes) : NULL;
 	if (pldk__likely(!lanes))
 		goto out_leave;

@@ -6,7 +6,7 @@
  * PLDK_TAG. A rank that fails before it poisons the domain with a code that means "failed in a join": the others are
  * told who and why instead of waiting for it.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <fcntl.h>

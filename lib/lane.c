@@ -25,7 +25,7 @@
  */
 struct pldk__data *pldk__data_of(struct pldk_domain *domain)
 {
-	void *data = pldk__load_acquire(&domain->coll_data);
+	struct pldk__data *data = pldk__load_acquire(&domain->data);
 	struct pldk__data *fresh;
 
 	if (pldk__likely(data))
@@ -36,7 +36,7 @@ struct pldk__data *pldk__data_of(struct pldk_domain *domain)
 		return NULL;
 	}
 	pthread_mutex_init(&fresh->lock, NULL);
-	if (pldk__cas_seq(&domain->coll_data, &data, (void *)fresh))
+	if (pldk__cas_seq(&domain->data, &data, fresh))
 		return fresh;
 	pthread_mutex_destroy(&fresh->lock);
 	free(fresh);
@@ -83,8 +83,8 @@ struct pldk__lanes *pldk__lanes_of(struct pldk_domain *domain)
  */
 void pldk__lanes_free(struct pldk_domain *domain)
 {
-	struct pldk__data *data = domain->coll_data;
-	struct pldk__data *of_world = domain->world->coll_data;
+	struct pldk__data *data = domain->data;
+	struct pldk__data *of_world = domain->world->data;
 	struct pldk__lanes **at;
 
 	if (!data || !data->lanes)
@@ -177,7 +177,7 @@ int pldk__lane_drain(struct pldk__lanes *lanes, uint32_t rank, uint64_t deadline
  */
 int pldk__far_settle(struct pldk_domain *domain, int except, uint64_t deadline_ns)
 {
-	struct pldk__data *of_world = pldk__load_acquire(&domain->world->coll_data);
+	struct pldk__data *of_world = pldk__load_acquire(&domain->world->data);
 	struct pldk__lanes *lanes;
 	int ret = 0;
 

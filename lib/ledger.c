@@ -7,7 +7,7 @@
  * before the announcement and kept for PLDK__CALLS numbers, far more than ranks can be apart. 16 bits of digest can
  * hide a difference once in 65,535 mistakes; windows, joins and subsets are compared in full.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -142,7 +142,7 @@ int pldk__lane_done_or_forget(struct pldk__lanes *lanes, uint32_t rank, uint64_t
 void pldk__lanes_free(struct pldk_domain *domain);
 
 /**
- * struct pldk__data - what the data path hangs on a domain (domain->coll_data)
+ * struct pldk__data - what the data path hangs on a domain (domain->data)
  * @lanes: this domain's, or NULL; atomic
  * @lock, @all_lanes: in the world's: the lanes of all its domains; changed, walked and drained under the lock
  * @colls: of the collectives (coll.h); NULL until the first

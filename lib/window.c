@@ -9,7 +9,7 @@
  * A destroyed window leaves its shell in the domain's graveyard: views point to it, and must be told that it is gone.
  * Shells stand in blocks of arena.c, so that they can be told even when the domain is gone.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  */
 #include "world.h"
 
-#include "internal.h"
+#include "announce.h"
 #include "shm_layout.h"
 
 #include <errno.h>
