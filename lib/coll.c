@@ -140,6 +140,7 @@ void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *a
 	coll->digest = pldk__call_digest(&coll->call);
 	coll->given = 0;
 	coll->taken = 0;
+	coll->used = 0;
 	coll->chunks = 1;
 	coll->step = pldk__flat_step;
 	coll->is_inline = false;

@@ -9,6 +9,7 @@
  *   coll_queue.c   those that were started: one moves at a time, in order
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
+ *   coll_ring.c    the algorithm of an allreduce that asks for it
  *   coll_slot.c    the outbox: memory that one rank writes and all others read
  *   coll_table.c   which algorithm, how large its slots and the chunks are
  */
@@ -81,6 +82,7 @@ struct pldk__coll_rule {
  * @look: how many of them may be under way
  * @first: the first of them
  * @given, @taken: how many were announced and arrived
+ * @used: of the ring: how many the left neighbour's data was taken of
  * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
  * @timeout_ns, @deadline_ns: the deadline is computed from the timeout at the first wait that is in vain; 0 until then
@@ -104,6 +106,7 @@ struct pldk__coll {
 	uint64_t first;
 	uint64_t given;
 	uint64_t taken;
+	uint64_t used;
 	uint64_t seq;
 	uint32_t elem_size;
 	uint32_t look;
@@ -194,12 +197,18 @@ uint64_t pldk__flat_chunks(const struct pldk__coll *coll);
 int pldk__two_phase_step(struct pldk__coll *coll);
 void pldk__two_phase_plan(struct pldk__coll *coll, uint32_t slot_bytes);
 
+/* coll_ring.c: the same for an allreduce of at least one byte and two ranks */
+int pldk__ring_step(struct pldk__coll *coll);
+void pldk__ring_plan(struct pldk__coll *coll, uint32_t slot_bytes, uint32_t look);
+
 /* coll_slot.c */
 int pldk__slot_open(struct pldk_domain *domain, struct pldk__colls *colls);
 /* Own slot of a number. It may be written until the number is announced. */
 char *pldk__slot_own(const struct pldk__coll *coll, uint64_t number);
 /* Copy a part of a rank's slot of a number that has arrived. */
 int pldk__slot_take(struct pldk__coll *coll, uint32_t rank, uint64_t number, uint64_t offset, void *to, uint64_t len);
+/* A pointer to the first bytes of one. */
+int pldk__slot_peek(struct pldk__coll *coll, uint32_t rank, uint64_t number, uint64_t len, const void **out);
 /* Pointers to the same part of the slots of ranks 0..nranks-1 in colls->sources. */
 int pldk__slot_view(struct pldk__coll *coll, uint32_t nranks, uint64_t number, uint64_t offset, uint64_t len);
 

@@ -39,19 +39,6 @@ const struct pldk__coll_rule *pldk__coll_rule(uint32_t op)
 	return &rules[op];
 }
 
-static int check_mode(const char *op, uint32_t mode)
-{
-	switch (mode) {
-	case PLDK_MODE_AUTO:
-	case PLDK_MODE_MESH:
-	case PLDK_MODE_TWO_PHASE:
-		return 0;
-	case PLDK_MODE_RING:
-		return pldk__fail(-EOPNOTSUPP, "%s: mode ring is not built: use PLDK_MODE_AUTO", op);
-	}
-	return pldk__fail(-EINVAL, "%s: mode is %d: one of enum pldk_mode", op, (int)mode);
-}
-
 /* Element type, operation, root and size. */
 static int check_numbers(const struct pldk_domain *domain, const struct pldk__coll_rule *rule,
 			 const struct pldk__coll_args *args, uint64_t *out_len, uint32_t *out_elem_size)
@@ -59,12 +46,10 @@ static int check_numbers(const struct pldk_domain *domain, const struct pldk__co
 	uint64_t rows = rule->has_in_rows || rule->has_out_rows ? domain->nranks : 1;
 	const char *op = pldk_event_name(args->op);
 	uint64_t all;
-	int ret = 0;
+	int ret;
 
-	if (args->op == PLDK_EV_ALLREDUCE)
-		ret = check_mode(op, args->mode);
-	if (ret)
-		return ret;
+	if (args->op == PLDK_EV_ALLREDUCE && args->mode > PLDK_MODE_AUTO)
+		return pldk__fail(-EINVAL, "%s: mode is %d: one of enum pldk_mode", op, (int)args->mode);
 	if (rule->has_reduce && args->reduce > PLDK_PROD)
 		return pldk__fail(-EINVAL, "%s: op is %d: one of PLDK_SUM, PLDK_MAX, PLDK_MIN, PLDK_PROD", op, (int)args->reduce);
 	ret = pldk__check_dtype(args->dtype, op);

@@ -96,6 +96,30 @@ int pldk__slot_take(struct pldk__coll *coll, uint32_t rank, uint64_t number, uin
 	return 0;
 }
 
+/* Readable bytes of a slot: in place, or fetched into the scratch of its rank. */
+static int readable(struct pldk__coll *coll, uint32_t rank, uint64_t at, uint64_t len, const void **out)
+{
+	const char *slab = pldk__slab(coll->colls->map, rank);
+	char *to;
+	int ret;
+
+	if (pldk__likely(slab != NULL)) {
+		*out = slab + at;
+		return 0;
+	}
+	to = coll->colls->scratch + (size_t)rank * coll->colls->slot_bytes;
+	ret = fetch(coll, rank, at, to, len);
+	if (!ret)
+		*out = to;
+	return ret;
+}
+
+/** pldk__slot_peek() - make the first bytes of a rank's slot readable */
+int pldk__slot_peek(struct pldk__coll *coll, uint32_t rank, uint64_t number, uint64_t len, const void **out)
+{
+	return readable(coll, rank, slot_at(coll->colls, number), len, out);
+}
+
 /**
  * pldk__slot_view() - make the same part of the first ranks' slots readable
  *
@@ -108,21 +132,9 @@ int pldk__slot_view(struct pldk__coll *coll, uint32_t nranks, uint64_t number, u
 {
 	struct pldk__colls *colls = coll->colls;
 	uint64_t at = slot_at(colls, number) + offset;
+	int ret = 0;
 
-	for (uint32_t rank = 0; rank < nranks; rank++) {
-		const char *slab = pldk__slab(colls->map, rank);
-		char *to;
-		int ret;
-
-		if (pldk__likely(slab != NULL)) {
-			colls->sources[rank] = slab + at;
-			continue;
-		}
-		to = colls->scratch + (size_t)rank * colls->slot_bytes;
-		ret = fetch(coll, rank, at, to, len);
-		if (ret)
-			return ret;
-		colls->sources[rank] = to;
-	}
-	return 0;
+	for (uint32_t rank = 0; rank < nranks && !ret; rank++)
+		ret = readable(coll, rank, at, len, &colls->sources[rank]);
+	return ret;
 }

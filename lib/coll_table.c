@@ -67,6 +67,12 @@ static bool is_two_phase(const struct pldk__coll *coll)
 	return coll->len >= (nranks > 2 ? TWO_PHASE_BYTES : TWO_PHASE_PAIR_BYTES) / nranks;
 }
 
+static bool is_ring(const struct pldk__coll *coll)
+{
+	return coll->args.op == PLDK_EV_ALLREDUCE && coll->args.mode == PLDK_MODE_RING && coll->domain->nranks > 1 &&
+	       coll->len;
+}
+
 /**
  * pldk__coll_choose() - algorithm, chunk and look of a call whose arguments are checked
  */
@@ -84,9 +90,14 @@ void pldk__coll_choose(struct pldk__coll *coll)
 		pldk__two_phase_plan(coll, slot_bytes);
 		return;
 	}
-	coll->is_inline = coll->len <= PLDK__INLINE && !coll->domain->is_spread && !coll->args.send_counts;
 	/* Where a carrier may be late, a number must have been told to all before the next is. */
 	coll->look = is_deep(coll->domain) && !coll->domain->is_spread ? PLDK__LOOK : 1;
+	if (is_ring(coll)) {
+		coll->step = pldk__ring_step;
+		pldk__ring_plan(coll, slot_bytes, coll->look);
+		return;
+	}
+	coll->is_inline = coll->len <= PLDK__INLINE && !coll->domain->is_spread && !coll->args.send_counts;
 	most = slot_bytes;
 	if (coll->look > 1 && bytes > (32u << 10))
 		most = bytes <= (256u << 10) ? 32u << 10 : 64u << 10;

@@ -20,7 +20,7 @@ static const char *const names[OPS] = { "barrier", "allreduce", "broadcast", "al
 
 /**
  * struct plan - a case, the same on all ranks
- * @mode: of an allreduce: all that combine in rank order
+ * @mode: of an allreduce
  * @count: elements of a block
  * @shift: elements by which the buffers are off their alignment
  * @in_place: the input stands in the output where the operation knows that
@@ -59,6 +59,17 @@ static void combined(const struct plan *plan, int n, size_t i, void *want)
 	pt_combined(&oracle, n, i, want);
 }
 
+/* Element i of an allreduce by ring: the segment's number is that of the rank that comes last. */
+static void ringed(const struct plan *plan, int size, size_t i, void *want)
+{
+	struct pt_oracle oracle = oracle_of(plan);
+	int segment = 0;
+
+	while ((size_t)(segment + 1) * plan->count / (size_t)size <= i)
+		segment++;
+	pt_combined_from(&oracle, segment + 1, size, size, true, i, want);
+}
+
 static bool agrees(const struct plan *plan, bool is_combined, const void *want, const void *got)
 {
 	struct pt_oracle oracle = oracle_of(plan);
@@ -94,7 +105,10 @@ static bool wanted(const struct plan *plan, int rank, int size, int row, size_t 
 {
 	switch (plan->op) {
 	case ALLREDUCE:
-		combined(plan, size, i, want);
+		if (plan->mode == PLDK_MODE_RING)
+			ringed(plan, size, i, want);
+		else
+			combined(plan, size, i, want);
 		return true;
 	case REDUCE:
 		combined(plan, size, i, want);
@@ -372,7 +386,8 @@ static size_t draw_count(uint64_t x, int size, size_t width, bool brief)
 
 static void draw(struct plan *plan, uint64_t seed, int size, bool brief)
 {
-	static const enum pldk_mode modes[] = { PLDK_MODE_AUTO, PLDK_MODE_MESH, PLDK_MODE_TWO_PHASE };
+	static const enum pldk_mode modes[] = { PLDK_MODE_AUTO, PLDK_MODE_MESH, PLDK_MODE_TWO_PHASE,
+						PLDK_MODE_RING };
 	uint64_t x = pt_mix(seed, (uint64_t)size, 7);
 	size_t most;
 

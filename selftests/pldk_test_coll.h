@@ -52,8 +52,12 @@ static inline void pt_element(const struct pt_oracle *oracle, int rank, size_t i
 	 : (op) == PLDK_MAX  ? ((acc) > (x) ? (acc) : (x))                                                             \
 			     : ((acc) < (x) ? (acc) : (x)))
 
-/* Element i of ranks 0..n-1, combined in that order. 16-bit floats in binary32, rounded once; integers wrap. */
-static inline void pt_combined(const struct pt_oracle *oracle, int n, size_t i, void *want)
+/*
+ * Element i of n ranks of size, combined in order from rank first on. 16-bit floats in binary32, rounded once, or at
+ * each hop; integers wrap.
+ */
+static inline void pt_combined_from(const struct pt_oracle *oracle, int first, int n, int size, bool is_hop, size_t i,
+				    void *want)
 {
 	double fp64 = 0;
 	float fp32 = 0;
@@ -62,7 +66,7 @@ static inline void pt_combined(const struct pt_oracle *oracle, int n, size_t i, 
 	for (int r = 0; r < n; r++) {
 		int64_t bits = 0;
 
-		pt_element(oracle, r, i, &bits);
+		pt_element(oracle, (first + r) % size, i, &bits);
 		if (oracle->dtype == PLDK_FP64) {
 			double x = pt_load(oracle->dtype, &bits, 0);
 
@@ -71,6 +75,10 @@ static inline void pt_combined(const struct pt_oracle *oracle, int n, size_t i, 
 			float x = (float)pt_load(oracle->dtype, &bits, 0);
 
 			fp32 = r ? PT_COMBINE(fp32, x, oracle->op) : x;
+			if (is_hop) {
+				pt_store(oracle->dtype, &bits, 0, (double)fp32);
+				fp32 = (float)pt_load(oracle->dtype, &bits, 0);
+			}
 		} else {
 			int64_t x = oracle->dtype == PLDK_INT64 ? bits : (int64_t)pt_load(oracle->dtype, &bits, 0);
 
@@ -88,6 +96,12 @@ static inline void pt_combined(const struct pt_oracle *oracle, int n, size_t i, 
 		pt_store(oracle->dtype, want, 0, (double)fp32);
 	else
 		memcpy(want, &whole, pldk_dtype_size(oracle->dtype)); /* low bytes first: truncation wraps */
+}
+
+/* Element i of ranks 0..n-1, combined in that order. */
+static inline void pt_combined(const struct pt_oracle *oracle, int n, size_t i, void *want)
+{
+	pt_combined_from(oracle, 0, n, n, false, i, want);
 }
 
 /* Of combined elements. NaN is NaN whatever its bits, and which zero MAX and MIN give is open; all else is exact. */

@@ -7,8 +7,9 @@
  * Input == output is in place where PLDK_IN_PLACE is; any other overlap is -EINVAL.
  *
  * Results are bit-identical on all ranks, and in rank order: element i is combined over ranks 0, 1, .. P-1 whatever the
- * count. FP16 and BF16 are combined in FP32 and rounded once. A NaN of any rank gives NaN, for max and min too; floats
- * overflow to infinity, integers wrap.
+ * count and the algorithm. Only PLDK_MODE_RING has an order of its own: segment s of P, which begins at element
+ * s count / P, is combined over ranks s+1, s+2, .. s. FP16 and BF16 are combined in FP32 and rounded once (ring: at
+ * each of its P-1 hops). A NaN of any rank gives NaN, for max and min too; floats overflow to infinity, integers wrap.
  *
  * One collective of a domain at a time: a second thread gets -EBUSY ("thread 22 is in allreduce"). Different domains are
  * independent, also when their ranks overlap. The same buffers may be used again at once.
@@ -24,8 +25,8 @@
  *
  * Errors of all: -EINVAL, -EPROTO (ranks disagree on operation, mode, dtype, op, count or root; names them),
  * -EOWNERDEAD, -ESHUTDOWN (a rank finalised instead), -ETIMEDOUT (names who has not arrived), -EAGAIN (PLDK_TRY),
- * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOPNOTSUPP (a mode that this build lacks), -EOVERFLOW, -ENOMEM. Arguments that
- * are wrong on one rank alone still take part: it has its errno at once, the others get that errno and its sentence.
+ * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOVERFLOW, -ENOMEM. Arguments that are wrong on one rank alone still take part:
+ * it has its errno at once, the others get that errno and its sentence.
  */
 #ifndef _PLDK_COLL_H
 #define _PLDK_COLL_H
@@ -39,9 +40,9 @@ extern "C" {
 /**
  * enum pldk_mode - algorithm of an allreduce
  * @PLDK_MODE_MESH: every rank combines everything itself
- * @PLDK_MODE_RING: not in this build
+ * @PLDK_MODE_RING: what a rank reads comes from its left neighbour; has its own order of combining
  * @PLDK_MODE_TWO_PHASE: each rank combines its slice for all; for large blocks
- * @PLDK_MODE_AUTO: the library chooses; the bits of the result do not depend on it
+ * @PLDK_MODE_AUTO: mesh or two-phase, as the library chooses: the bits are the same
  */
 enum pldk_mode { PLDK_MODE_MESH = 0, PLDK_MODE_RING = 1, PLDK_MODE_TWO_PHASE = 2, PLDK_MODE_AUTO = 3 };
 
