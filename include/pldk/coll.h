@@ -25,8 +25,8 @@
  *
  * Errors of all: -EINVAL, -EPROTO (ranks disagree on operation, mode, dtype, op, count or root; names them),
  * -EOWNERDEAD, -ESHUTDOWN (a rank finalised instead), -ETIMEDOUT (names who has not arrived), -EAGAIN (PLDK_TRY),
- * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOVERFLOW, -ENOMEM. Arguments that are wrong on one rank alone still take part:
- * it has its errno at once, the others get that errno and its sentence.
+ * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOVERFLOW, -ENOMEM. Arguments that are wrong on one rank alone still take
+ * part: it has its errno at once, the others get that errno and its sentence.
  */
 #ifndef _PLDK_COLL_H
 #define _PLDK_COLL_H
