@@ -52,12 +52,12 @@ tap_try "what the headers declare is in the map" same headers "$headers" map "$m
 tap_try "what the map names is exported" same map "$map" library "$library"
 # BOTH(errno, op, ...) calls op_at() as well, FORMS(errno, timeout, op, ...) the started ones, too.
 abused=$({
-	grep -oE '\bpldk_[a-z0-9_]+\(' selftests/lib_abuse_test.c | tr -d '('
-	grep -oE 'BOTH\([^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse_test.c | sed 's/.*, \(.*\),/\1\n\1_at/'
-	grep -oE 'FORMS\([^,]*, [^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse_test.c |
+	grep -ohE '\bpldk_[a-z0-9_]+\(' selftests/lib_abuse*_test.c | tr -d '('
+	grep -ohE 'BOTH\([^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse*_test.c | sed 's/.*, \(.*\),/\1\n\1_at/'
+	grep -ohE 'FORMS\([^,]*, [^,]*, pldk_[a-z0-9_]+,' selftests/lib_abuse*_test.c |
 		sed 's/.*, \(.*\),/\1\n\1_at\n\1_start\n\1_start_at/'
 } | LC_ALL=C sort -u)
-tap_try "every function of the map is abused by lib_abuse_test" same map "$map" lib_abuse_test "$abused"
+tap_try "every function of the map is abused by lib_abuse*_test" same map "$map" "lib_abuse*_test" "$abused"
 # A static program sees every global of the archive: nothing there may lack the prefix.
 foreign=$(nm -g --defined-only "$build/libpldk.a" 2>/dev/null |
 	awk 'NF == 3 && $3 !~ /^(pldk_|pld_wfg_)/ { print "# " $3 }')
