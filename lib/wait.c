@@ -543,6 +543,17 @@ static void explain_deadlock(struct pldk_domain *domain, const struct pldk__wait
 		pldk__text_add(text, ". A call of the collective is missing on the rank that waits for a cell, or its notify");
 }
 
+/* Whom a wait has met may have given up itself, because of another one's death: that is the cause. */
+static void explain_first_death(struct pldk__text *text, struct pldk_domain *domain, int err, uint32_t met)
+{
+	const uint32_t first = pldk__load_relaxed(&domain->pd->status->first_dead);
+
+	if (err != -EOWNERDEAD || first >= domain->nranks || first == met)
+		return;
+	pldk__text_add(text, ". The first to die was ");
+	pldk__rank_text(text, domain, first);
+}
+
 static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err, uint64_t took_ns, const char *op)
 {
 	const struct pldk__pred *pred = wait->preds;
@@ -600,6 +611,7 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 		else
 			pldk__text_add(&text, ": rank %u (pid %u) %s", wait->out_rank, pldk__pid_of(domain, wait->out_rank),
 				       pldk__member_how(member, how, sizeof(how)));
+		explain_first_death(&text, domain, err, wait->out_rank);
 		break;
 	case -EINTR:
 		pldk__text_add(&text, ": a POSIX signal handler ran; call again to go on waiting");

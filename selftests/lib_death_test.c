@@ -405,6 +405,32 @@ TEST(waiting_for_a_rank_that_finalised_is_eshutdown)
 	run_ranks(3, finalise_early, NULL);
 }
 
+/* Rank 2 dies, rank 0 cannot go on without it and exits: who needs rank 0 hears of both. */
+RANK(fall_one_after_the_other)
+{
+	struct pldk_window *signal = pt_signal(_metadata, world, 2);
+
+	ASSERT_OK(pldk_barrier(world, PT_LONG));
+	if (rank == 2)
+		_exit(3);
+	if (rank == 0) {
+		EXPECT_RET(-EOWNERDEAD, pldk_barrier(world, PT_LONG));
+		_exit(4);
+	}
+	EXPECT_RET(-EOWNERDEAD, pldk_wait_all(&AWAIT(signal, 0, PLDK_GE, 0, 1), 1, PT_LONG));
+	EXPECT_SAYS("rank 0", "first to die", "rank 2");
+	(void)size;
+}
+
+TEST(a_death_that_follows_another_is_told_with_the_first)
+{
+	struct pt_run run = { .nranks = 3, .body = fall_one_after_the_other, .launcher = true,
+			      .may_die = { [0] = true, [2] = true } };
+
+	pt_start(_metadata, &run);
+	pt_finish(_metadata, &run);
+}
+
 static struct pldk_domain *abort_domain;
 static _Atomic int aborted;
 
