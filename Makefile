@@ -34,7 +34,7 @@ BIN := $(if $(filter build,$(O)),.,$(O))
 WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow $(if $(WERROR),-Werror)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 CFLAGS ?= -O2 -g
-# Library and tools may see kmod/wfg.h (the solver that they share with the module); users see include/ only.
+# Library and tools may see kmod/wfg.h and kmod/cmp.h (what they share with the module); users see include/ only.
 INCLUDES := -I$(O)/include -Iinclude -Iinclude/uapi
 ALL_CFLAGS := -std=gnu11 $(WARN) -pthread -D_GNU_SOURCE $(INCLUDES) $(SAN_FLAGS) $(CFLAGS)
 # No -fvisibility: lib/libpldk.map alone says what is exported, and the linker binds the rest directly; by

@@ -13,32 +13,6 @@
 #include "trace.h"
 
 /**
- * pld_cmp_holds() - the wait predicates
- * @value: value of the cell
- * @cmp: PLD_CMP_*, checked
- * @expected: what it is compared to
- *
- * Return: true if it holds.
- */
-bool pld_cmp_holds(s64 value, u8 cmp, s64 expected)
-{
-	switch (cmp) {
-	case PLD_CMP_EQ:
-		return value == expected;
-	case PLD_CMP_GE:
-		return value >= expected;
-	case PLD_CMP_NE:
-		return value != expected;
-	case PLD_CMP_GT:
-		return value > expected;
-	case PLD_CMP_LE:
-		return value <= expected;
-	default:
-		return value < expected;
-	}
-}
-
-/**
  * pld_cell_window() - the signal window that an entry of a vector names
  * @rank: caller
  * @id: window id

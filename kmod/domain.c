@@ -265,7 +265,7 @@ int pld_numbers_are_distinct(const u32 *v, u32 n)
 	return ret;
 }
 
-/* Reserve descriptor and file; without @priv the file stays mute until commit sets it. */
+/* Reserve descriptor and file, which stays mute until the commit sets its private_data. */
 static int pld_call_new_file(struct pld_call *call, const char *name, const struct file_operations *fops)
 {
 	struct file *file;

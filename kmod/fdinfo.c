@@ -185,6 +185,7 @@ static int pld_domains_show(struct seq_file *m, void *unused)
 		seq_printf(m, "waiters:\t%u\n", pld_domain_nwaiters(domain));
 		pld_show_details(m, domain);
 		seq_putc(m, '\n');
+		cond_resched();
 	}
 	mutex_unlock(&pld_domains_lock);
 	return 0;

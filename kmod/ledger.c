@@ -3,7 +3,6 @@
  * The ledger: who waits for what, readable without stopping anybody, and the verdicts kept for later. What makes a
  * verdict is in referee.c.
  */
-#include <linux/overflow.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -112,6 +111,7 @@ int pld_ioc_ledger(struct pld_call *call, void *arg)
 			n++;
 		}
 		spin_unlock(&rank->wait_lock);
+		cond_resched();
 	}
 	ret = pld_ledger_copy_out(l->entries, l->entry_size, entries, min(n, room));
 	kvfree(entries);

@@ -23,6 +23,7 @@
 
 #include <linux/pld.h>
 
+#include "cmp.h"
 #include "compat.h"
 
 struct seq_file;
@@ -70,10 +71,11 @@ struct user_struct;
  * ======================  ========  =======================================================  ==================
  *
  * Order: create_lock -> mmap_lock -> pld_domains_lock -> domain->lock -> state_lock. Spinlocks are never nested in each
- * other, and no two wait_locks or domain->locks are held at once. Tasks are woken after the wait_lock is dropped
- * (struct pld_wakes). What is walked under a spinlock is bounded: the members of a domain, or the waiters of a rank
- * (PLD_MAX_WAITS_PER_RANK, PLD_MAX_WAIT_CELLS_PER_RANK). Windows are looked up under RCU. Nothing sleeps
- * uninterruptibly on what another process does: the mutexes that an exit takes are held for a bounded number of steps.
+ * other, and no two wait_locks or domain->locks are held at once. Tasks are woken after the wait_lock is dropped,
+ * under it only when struct pld_wakes is full. What is walked under a spinlock is bounded: the members of a domain, or
+ * the waiters of a rank (PLD_MAX_WAITS_PER_RANK, PLD_MAX_WAIT_CELLS_PER_RANK). Windows are looked up under RCU. Nothing
+ * sleeps uninterruptibly on what another process does: the mutexes that an exit takes are held for a bounded number of
+ * steps.
  */
 
 #define PLD_CELLS_PER_PAGE (PAGE_SIZE / PLD_CELL_SIZE)
@@ -444,7 +446,6 @@ int pld_ioc_window_reset(struct pld_call *call, void *arg);
 int pld_mmap_rank(struct file *file, struct vm_area_struct *vma);
 
 /* cell.c */
-bool pld_cmp_holds(s64 value, u8 cmp, s64 expected);
 int pld_cell_window(struct pld_rank *rank, u32 id, u32 generation, struct pld_window *last, struct pld_window **out);
 int pld_notify_prepare(struct pld_rank *rank, u64 uptr, u32 n, u32 entry_size, struct pld_notify_batch *batch);
 void pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 site);

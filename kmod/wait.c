@@ -127,7 +127,7 @@ static void pld_waiter_uncount(struct pld_waiter *w)
  * @w: queued waiter
  * @wakes: where its task is collected
  *
- * Context: w->rank->wait_lock held; the caller flushes @wakes after dropping it.
+ * Context: w->rank->wait_lock held; the caller flushes @wakes after dropping it. Flushes it when it is full.
  */
 void pld_waiter_tell(struct pld_waiter *w, struct pld_wakes *wakes)
 {

@@ -5,7 +5,6 @@
  * Invariant: everything is checked before anything is done, and the notifies of a combined call are never done twice.
  */
 #include <linux/bitmap.h>
-#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

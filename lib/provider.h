@@ -20,6 +20,8 @@
 #include <linux/pld.h> /* layout of cells and status page, and the numbers of operations */
 #include <pldk/domain.h>
 
+#include "../kmod/cmp.h"
+
 struct pldk_provider_ops;
 
 /**
@@ -103,25 +105,6 @@ struct pldk__world_spec {
 	const uint32_t *cpus;
 	bool far;
 };
-
-/* value CMP expected; the kernel has its twin in kmod/cell.c. An unknown number counts as PLD_CMP_LT. */
-static inline bool pldk__cmp_holds(int64_t value, uint32_t cmp, int64_t expected)
-{
-	switch (cmp) {
-	case PLD_CMP_EQ:
-		return value == expected;
-	case PLD_CMP_GE:
-		return value >= expected;
-	case PLD_CMP_NE:
-		return value != expected;
-	case PLD_CMP_GT:
-		return value > expected;
-	case PLD_CMP_LE:
-		return value <= expected;
-	default:
-		return value < expected;
-	}
-}
 
 /**
  * struct pldk__pred - one predicate of a wait: own cell CMP expected

@@ -220,7 +220,7 @@ static bool ends_anyway(const struct job *job, const struct seen *s)
 	if (pldk__load_acquire(&view->status->poison))
 		return true;
 	for (i = 0; i < s->npreds && s->counts; i++) {
-		if (pldk__cmp_holds(s->values[i], s->preds[i].cmp, s->preds[i].expected))
+		if (pld_cmp_holds(s->values[i], s->preds[i].cmp, s->preds[i].expected))
 			continue;
 		switch (fate_of(job, view, s->rank, s->preds[i].from)) {
 		case IS_DEAD:
@@ -323,7 +323,7 @@ static uint32_t solve(struct job *job, bool *ok)
 			const struct shm_view *view = &job->views[s->domain];
 			struct pld_wfg_pred *wfg = &s->wfg[p];
 
-			wfg->holds = pldk__cmp_holds(s->values[p], pred->cmp, pred->expected);
+			wfg->holds = pld_cmp_holds(s->values[p], pred->cmp, pred->expected);
 			wfg->nfrom = job->nall[s->domain];
 			wfg->from = job->all[s->domain];
 			if (!(s->flags & PLD_WAIT_F_EXACT) || pred->from >= view->nranks)

@@ -316,7 +316,7 @@ void pldk__shm_line_entry(struct shm_world *world, const struct shm_line *line, 
 	for (i = 0; i < line->npreds && i < SHM_LINE_PREDS; i++) {
 		p = &line->preds[i];
 		if (pldk__shm_read(world->fd, &cell, sizeof(cell), p->cell) ||
-		    !pldk__cmp_holds(cell.value, p->cmp, p->expected))
+		    !pld_cmp_holds(cell.value, p->cmp, p->expected))
 			break;
 	}
 	if (pldk__shm_read(world->fd, &dom, sizeof(dom), domain) || dom.magic != SHM_DOMAIN_MAGIC)

@@ -118,7 +118,7 @@ bool pldk__wait_holds(uint32_t rank, struct pldk__wait *wait)
 	for (i = 0; i < wait->npreds; i++) {
 		pred = &wait->preds[i];
 		pred->seen = pldk__load_acquire(&pldk__cell_at(pred->map, rank, pred->cell)->value);
-		if (pldk__cmp_holds(pred->seen, pred->cmp, pred->expected)) {
+		if (pld_cmp_holds(pred->seen, pred->cmp, pred->expected)) {
 			if (is_any && !holds) {
 				wait->out_index = i;
 				holds = true;
@@ -209,7 +209,7 @@ int pldk__wait_judge(const struct pld_status *status, uint32_t rank, struct pldk
 	for (i = 0; i < wait->npreds; i++) {
 		const struct pldk__pred *pred = &wait->preds[i];
 
-		if (pldk__cmp_holds(pred->seen, pred->cmp, pred->expected))
+		if (pld_cmp_holds(pred->seen, pred->cmp, pred->expected))
 			continue;
 		ret = judge_pred(status, rank, pred, &gone);
 		if (ret == -EOWNERDEAD) {
@@ -241,7 +241,7 @@ static const struct pldk__pred *first_missing(const struct pldk__wait *wait)
 	uint32_t i;
 
 	for (i = 0; i + 1 < wait->npreds; i++) {
-		if (!pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
+		if (!pld_cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
 			break;
 	}
 	return &wait->preds[i];
@@ -269,7 +269,7 @@ static int spin(struct pldk_domain *domain, struct pldk__wait *wait, uint64_t sp
 	pred = first_missing(wait);
 	cell = pldk__cell_at(pred->map, domain->rank, pred->cell);
 	for (turn = 1;; turn++) {
-		if (is_any || pldk__cmp_holds(pldk__load_relaxed(&cell->value), pred->cmp, pred->expected)) {
+		if (is_any || pld_cmp_holds(pldk__load_relaxed(&cell->value), pred->cmp, pred->expected)) {
 			if (pldk__wait_holds(domain->rank, wait))
 				return 0;
 			if (!is_any) {
@@ -462,7 +462,7 @@ static void explain_late(struct pldk__text *text, struct pldk_domain *domain, co
 	uint32_t i;
 
 	for (i = 0; i < wait->npreds; i++) {
-		rank = pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected) ?
+		rank = pld_cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected) ?
 			       PLD_RANK_ANY :
 			       awaited_rank(domain, &wait->preds[i]);
 		if (rank == PLD_RANK_ANY || named[rank])
@@ -572,7 +572,7 @@ static int explain(struct pldk_domain *domain, struct pldk__wait *wait, int err,
 		return pldk__fail(err, "%s", text.text);
 	}
 	for (i = wait->npreds; i-- > 0;) {
-		if (pldk__cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
+		if (pld_cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected))
 			continue;
 		missing++;
 		pred = &wait->preds[i];

@@ -43,7 +43,7 @@ licences() {
 	for f in "${files[@]}"; do
 		case $f in
 		LICENSE | README.md) continue ;;
-		kmod/wfg.[ch]) want='GPL-2.0 OR LGPL-2.1-or-later OR MIT' ;;
+		kmod/wfg.[ch] | kmod/cmp.h) want='GPL-2.0 OR LGPL-2.1-or-later OR MIT' ;;
 		kmod/* | Kbuild) want='GPL-2.0' ;;
 		include/uapi/*) want='GPL-2.0 WITH Linux-syscall-note' ;;
 		*) want='LGPL-2.1-or-later OR MIT' ;;

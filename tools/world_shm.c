@@ -143,7 +143,7 @@ static int read_waiter(struct world_domain *domain, int fd, uint64_t offset, con
 		return 0;
 	for (p = 0; p < npreds; p++)
 		if (read_at(fd, line->preds[p].cell, &seen, sizeof(seen)) &&
-		    !pldk__cmp_holds(seen, line->preds[p].cmp, line->preds[p].expected))
+		    !pld_cmp_holds(seen, line->preds[p].cmp, line->preds[p].expected))
 			break;
 	if (p == npreds)
 		p = 0; /* it is about to wake up */

@@ -105,11 +105,11 @@
  * @provenance: PLD_PROVENANCE() of the notify that is about to change @value; seq counts notifies (a hint when
  *              several ranks notify at once)
  * @sleepers: how many waiters sleep on this cell. A notifier changes @value with a full barrier, then reads
- *            @sleepers and enters the kernel (CELL_WAKE) when it is not zero; see "Sleeping and waking" in
+ *            @sleepers and enters the kernel (PLD_NOTIFY_WAKE) when it is not zero; see "Sleeping and waking" in
  *            kmod/wait.c. Written by the kernel on dev, by the waiters on the embedded provider.
  * @reserved32: zero
- * @payload: for the users of the window: what travels with @value in one line. Stored before it. The kernel only zeroes
- *           it, in WINDOW_RESET
+ * @payload: for the users of the window: what travels with @value in one line. Stored before it. The kernel never
+ *           writes it after WINDOW_CREATE, where it is zero
  *
  * A member can scribble on its domain's cells. That can cost its own domain a wake-up or a name, nothing else. The
  * proof behind EDEADLK assumes that cells change by notify of joined ranks: who writes them otherwise (through a
