@@ -4,6 +4,7 @@
 #define _PLDK_H
 
 #include <pldk/coll.h>
+#include <pldk/coll_on.h>
 #include <pldk/coll_start.h>
 #include <pldk/diag.h>
 #include <pldk/domain.h>

@@ -117,7 +117,8 @@ static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args 
 	return coll->is_open && coll->seq == coll->domain->seq && old->op == args->op && old->dtype == args->dtype &&
 	       old->reduce == args->reduce && old->mode == args->mode && old->root == args->root &&
 	       old->count == args->count && old->input == args->input && old->output == args->output &&
-	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts;
+	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts &&
+	       old->signal == args->signal;
 }
 
 /**
@@ -137,10 +138,12 @@ void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *a
 	coll->call.args[1] = args->dtype;
 	coll->call.args[2] = args->reduce;
 	coll->call.args[3] = coll->rule->has_root ? args->root : (int64_t)args->mode;
+	coll->call.args[4] = args->signal ? (int64_t)args->signal->id + 1 : 0;
 	coll->digest = pldk__call_digest(&coll->call);
 	coll->given = 0;
 	coll->taken = 0;
 	coll->used = 0;
+	coll->credited = 0;
 	coll->chunks = 1;
 	coll->step = pldk__flat_step;
 	coll->is_inline = false;
@@ -165,6 +168,8 @@ int pldk__coll_begin(struct pldk__coll *coll)
 					    domain->rank, pldk_event_name(coll->call.op));
 	else if (!coll->is_inline && coll->len && domain->nranks > 1 && pldk__unlikely(!colls->map))
 		coll->call.err = pldk__slot_open(domain, colls);
+	if (!coll->call.err && pldk__unlikely(coll->args.signal != NULL))
+		coll->call.err = pldk__credit_begin(coll);
 	if (!coll->call.err && pldk__unlikely(domain->has_far)) {
 		int ret;
 
@@ -210,27 +215,55 @@ int pldk__coll_drive(struct pldk__coll *coll, bool is_polled)
 	int ret;
 
 	for (;;) {
+		bool is_last = false; /* all numbers have arrived: what is left is the caller's signal window */
+
 		ret = coll->step(coll);
-		coll->is_open = ret == PLDK__AGAIN;
-		if (!coll->is_open)
+		if (!ret && pldk__unlikely(coll->args.signal != NULL) && domain->nranks > 1) {
+			is_last = true;
+			ret = pldk__credit_step(coll);
+		}
+		coll->is_open = ret == PLDK__AGAIN || (is_last && (ret == -ETIMEDOUT || ret == -EAGAIN));
+		coll->seq = domain->seq;
+		if (ret != PLDK__AGAIN)
 			break;
 		if (is_polled) {
 			if (is_quiet(coll))
 				return -EAGAIN;
-		} else if (pldk__arrive_look(domain)) {
+		} else if (!is_last && pldk__arrive_look(domain)) {
 			continue;
 		}
 		/* The clock is read only when there is something to wait for: most calls end without. */
 		if (!coll->deadline_ns)
 			coll->deadline_ns = pldk__deadline(coll->timeout_ns);
-		ret = pldk__arrive_wait(domain, coll->thread, &coll->call, coll->deadline_ns);
-		if (pldk__unlikely(ret)) {
-			coll->seq = domain->seq;
+		ret = is_last ? pldk__credit_wait(coll) :
+				pldk__arrive_wait(domain, coll->thread, &coll->call, coll->deadline_ns);
+		if (pldk__unlikely(ret))
 			return ret == -ESHUTDOWN ? blame_death(domain, coll->call.op) : ret;
-		}
 	}
 	pldk__wake_all(domain);
 	return ret;
+}
+
+/* One that was checked: err says how. */
+static int run_checked(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err,
+		       uint64_t len, uint32_t elem_size)
+{
+	struct pldk_domain *domain = coll->domain;
+	int ret;
+
+	if (!err && goes_on(coll, args))
+		return pldk__coll_drive(coll, false);
+	if (pldk__unlikely(domain->nstarted || pldk__is_open(domain))) {
+		coll->deadline_ns = pldk__deadline(coll->timeout_ns);
+		ret = pldk__coll_drain(domain, coll->thread, coll->deadline_ns, err);
+		if (!ret)
+			ret = pldk__coll_settle(domain, coll->thread, args->op, coll->deadline_ns, err);
+		if (ret)
+			return ret;
+	}
+	pldk__coll_prepare(coll, args, site, err, len, elem_size);
+	ret = pldk__coll_begin(coll);
+	return pldk__unlikely(ret) ? ret : pldk__coll_drive(coll, false);
 }
 
 static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct pldk__coll_args *args, uint32_t site,
@@ -239,9 +272,10 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	struct pldk__colls *colls = pldk__colls_of(domain);
 	struct pldk__coll *coll;
 	uint32_t elem_size = 1;
+	bool is_taken = false;
 	uint64_t len = 0;
 	int err;
-	int ret = 0;
+	int ret;
 
 	if (pldk__unlikely(!colls))
 		return -ENOMEM;
@@ -250,19 +284,16 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	coll->timeout_ns = timeout_ns;
 	coll->deadline_ns = 0;
 	err = pldk__coll_check(domain, args, &len, &elem_size);
-	if (!err && goes_on(coll, args))
-		return pldk__coll_drive(coll, false);
-	if (pldk__unlikely(domain->nstarted || pldk__is_open(domain))) {
-		coll->deadline_ns = pldk__deadline(timeout_ns);
-		ret = pldk__coll_drain(domain, thread, coll->deadline_ns, err);
-		if (!ret)
-			ret = pldk__coll_settle(domain, thread, args->op, coll->deadline_ns, err);
-		if (ret)
-			return ret;
+	if (!err && pldk__unlikely(args->signal != NULL)) {
+		err = goes_on(coll, args) ? 0 : pldk__credit_check(domain, args);
+		if (!err)
+			err = pldk__credit_take(args->signal, pldk_event_name(args->op));
+		is_taken = !err;
 	}
-	pldk__coll_prepare(coll, args, site, err, len, elem_size);
-	ret = pldk__coll_begin(coll);
-	return pldk__unlikely(ret) ? ret : pldk__coll_drive(coll, false);
+	ret = run_checked(coll, args, site, err, len, elem_size);
+	if (is_taken)
+		pldk__credit_leave(args->signal);
+	return ret;
 }
 
 /**
@@ -294,4 +325,18 @@ int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const str
 	}
 	pldk__leave(thread);
 	return ret;
+}
+
+/**
+ * pldk__coll_run_on() - the same for a signal window; see coll.h
+ */
+int pldk__coll_run_on(struct pldk_site *site, struct pldk_window *signal, struct pldk__coll_args args,
+		      int64_t timeout_ns)
+{
+	int ret = pldk__check_window(signal, pldk_event_name(args.op));
+
+	if (pldk__unlikely(ret))
+		return ret;
+	args.signal = signal;
+	return pldk__coll_run(site, signal->domain, &args, timeout_ns);
 }

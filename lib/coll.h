@@ -10,6 +10,7 @@
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
  *   coll_ring.c    the algorithm of an allreduce that asks for it
+ *   coll_credit.c  the last step of a call on a signal window of the caller
  *   coll_slot.c    the outbox: memory that one rank writes and all others read
  *   coll_table.c   which algorithm, how large its slots and the chunks are
  */
@@ -19,6 +20,7 @@
 #include "announce.h"
 #include "transfer.h"
 
+#include <pldk/coll_on.h>
 #include <pldk/coll_start.h>
 
 /**
@@ -29,6 +31,7 @@
  * @root: where there is one, else 0
  * @count: elements of a block; of all_to_all_v: of a row
  * @send_counts, @recv_counts: of all_to_all_v
+ * @signal: of the _on forms, else NULL
  */
 struct pldk__coll_args {
 	uint32_t op;
@@ -41,6 +44,7 @@ struct pldk__coll_args {
 	void *output;
 	const size_t *send_counts;
 	const size_t *recv_counts;
+	struct pldk_window *signal;
 };
 
 /* How the parts of a block come together. */
@@ -83,12 +87,14 @@ struct pldk__coll_rule {
  * @first: the first of them
  * @given, @taken: how many were announced and arrived
  * @used: of the ring: how many the left neighbour's data was taken of
+ * @credited: how many peers have a credit of this call
  * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
  * @timeout_ns, @deadline_ns: the deadline is computed from the timeout at the first wait that is in vain; 0 until then
  * @next, @index: among those that were started
  * @ends: atomic; of two things that must be before it is used again: it is over, its handle has ended
  * @is_begun: it has had its turn
+ * @is_taken: it keeps its signal window from being destroyed
  * @is_done: it is over, with @ret and @sentence (malloc'ed, NULL without an error or memory)
  */
 struct pldk__coll {
@@ -110,6 +116,7 @@ struct pldk__coll {
 	uint64_t seq;
 	uint32_t elem_size;
 	uint32_t look;
+	uint32_t credited;
 	bool is_inline;
 	bool is_open;
 	int64_t timeout_ns;
@@ -119,6 +126,7 @@ struct pldk__coll {
 	uint32_t index;
 	uint32_t ends;
 	bool is_begun;
+	bool is_taken;
 	bool is_done;
 	int ret;
 	char *sentence;
@@ -155,7 +163,9 @@ struct pldk__colls {
 	int failed;
 };
 
-/* coll.c: call and end it. site may be NULL. */
+/* coll.c: call and end it. site may be NULL. on: the same for a signal window, from the user. */
+int pldk__coll_run_on(struct pldk_site *site, struct pldk_window *signal, struct pldk__coll_args args,
+		      int64_t timeout_ns);
 int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *args,
 		   int64_t timeout_ns);
 
@@ -200,6 +210,14 @@ void pldk__two_phase_plan(struct pldk__coll *coll, uint32_t slot_bytes);
 /* coll_ring.c: the same for an allreduce of at least one byte and two ranks */
 int pldk__ring_step(struct pldk__coll *coll);
 void pldk__ring_plan(struct pldk__coll *coll, uint32_t slot_bytes, uint32_t look);
+
+/* coll_credit.c: 0, -EINVAL, -EDOM */
+int pldk__credit_check(const struct pldk_domain *domain, const struct pldk__coll_args *args);
+int pldk__credit_begin(const struct pldk__coll *coll);
+int pldk__credit_take(struct pldk_window *signal, const char *op);
+void pldk__credit_leave(struct pldk_window *signal);
+int pldk__credit_step(struct pldk__coll *coll);
+int pldk__credit_wait(struct pldk__coll *coll);
 
 /* coll_slot.c */
 int pldk__slot_open(struct pldk_domain *domain, struct pldk__colls *colls);

@@ -33,10 +33,10 @@ static const struct pldk__coll_rule rules[] = {
 #undef NOBODY
 };
 
-/** pldk__coll_rule() - what an operation is */
+/** pldk__coll_rule() - what an operation is; NULL if it is no collective */
 const struct pldk__coll_rule *pldk__coll_rule(uint32_t op)
 {
-	return &rules[op];
+	return op < PLDK__ARRAY_SIZE(rules) && (rules[op].kind || op == PLDK_EV_BARRIER) ? &rules[op] : NULL;
 }
 
 /* Element type, operation, root and size. */

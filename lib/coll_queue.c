@@ -42,6 +42,8 @@ static void pop(struct pldk__colls *colls, int ret)
 
 	colls->first = coll->next;
 	coll->domain->nstarted--;
+	if (coll->is_taken)
+		pldk__credit_leave(coll->args.signal);
 	coll->ret = ret;
 	if (ret && !coll->sentence)
 		coll->sentence = strdup(pldk_last_error());
@@ -136,7 +138,7 @@ static struct pldk__coll *take_object(struct pldk_domain *domain, struct pldk__c
 	return coll;
 }
 
-static int check_options(const struct pldk_coll_options *user, const char *op)
+static int check_options(const struct pldk_coll_options *user, const char *op, struct pldk_window **out_signal)
 {
 	struct pldk_coll_options options = PLDK_COLL_OPTIONS_INIT;
 	int ret;
@@ -146,6 +148,12 @@ static int check_options(const struct pldk_coll_options *user, const char *op)
 	ret = pldk__options_take(&options, sizeof(options), sizeof(options), user);
 	if (ret)
 		return pldk__fail_prefix(ret, "%s: ", op);
+	if (options.signal) {
+		ret = pldk__check_window(options.signal, op);
+		if (ret)
+			return ret;
+		*out_signal = options.signal;
+	}
 	if (options.flags || options.reserved)
 		return pldk__fail(-EOPNOTSUPP, "%s: options: flags %#x, reserved %#x: both must be 0", op, options.flags,
 				  options.reserved);
@@ -171,10 +179,18 @@ static int start(struct pldk_domain *domain, struct pldk__thread *thread, struct
 		return colls->started ? -EBUSY : -ENOMEM;
 	err = pldk__coll_check(domain, args, &len, &elem_size);
 	if (!err)
-		err = check_options(options, op);
+		err = check_options(options, op, &args->signal);
+	if (!err && args->signal)
+		err = pldk__credit_check(domain, args);
 	if (!err && !out)
 		err = pldk__fail(-EINVAL, "%s: out is NULL: the handle must be ended by somebody", op);
+	if (!err && args->signal) {
+		err = pldk__credit_take(args->signal, op);
+		coll->is_taken = !err;
+	}
 	if (!err && pldk__handle_new(domain, coll, &handle)) {
+		if (coll->is_taken)
+			pldk__credit_leave(args->signal);
 		pldk__or_seq(&colls->room, UINT64_C(1) << coll->index);
 		return -ENOMEM; /* the others were told nothing: it can be called again */
 	}

@@ -576,6 +576,8 @@ struct pldk_window {
 	uint32_t waiters; /* atomic: threads of this rank in a wait on it; only at 0 it can become CLOSED */
 	int64_t shape[PLDK_MAX_DIMS];
 	char name[PLDK__NAME_MAX]; /* "" or what the user said */
+	uint32_t coll_layout; /* of the collectives on it, see coll_credit.c; 0 before the first */
+	uint32_t coll_site;   /* of the newest of them */
 	struct pldk_window *next;
 };
 

@@ -22,23 +22,25 @@
  * Names of a call's arguments; those that have none are told, not compared. is_full: compare ledgers even if digests
  * agree.
  */
+#define SIGNAL "signal window"
+
 static const struct call_kind {
 	uint32_t nargs;
 	bool is_full;
 	const char *args[PLDK__CALL_ARGS];
 } kinds[] = {
-	[PLDK_EV_BARRIER] = { 0, false, { NULL } },
-	[PLDK_EV_ALLREDUCE] = { 4, false, { "count", "dtype", "op", "mode" } },
-	[PLDK_EV_BROADCAST] = { 4, false, { "count", "dtype", NULL, "root" } },
-	[PLDK_EV_ALLGATHER] = { 4, false, { "count", "dtype" } },
-	[PLDK_EV_REDUCE_SCATTER] = { 4, false, { "count", "dtype", "op" } },
-	[PLDK_EV_ALL_TO_ALL] = { 4, false, { "count", "dtype" } },
-	[PLDK_EV_ALL_TO_ALL_V] = { 4, false, { "row count", "dtype" } },
-	[PLDK_EV_REDUCE] = { 4, false, { "count", "dtype", "op", "root" } },
-	[PLDK_EV_GATHER] = { 4, false, { "count", "dtype", NULL, "root" } },
-	[PLDK_EV_SCATTER] = { 4, false, { "count", "dtype", NULL, "root" } },
-	[PLDK_EV_SCAN] = { 4, false, { "count", "dtype", "op" } },
-	[PLDK_EV_EXSCAN] = { 4, false, { "count", "dtype", "op" } },
+	[PLDK_EV_BARRIER] = { 5, false, { NULL, NULL, NULL, NULL, SIGNAL } },
+	[PLDK_EV_ALLREDUCE] = { 5, false, { "count", "dtype", "op", "mode", SIGNAL } },
+	[PLDK_EV_BROADCAST] = { 5, false, { "count", "dtype", NULL, "root", SIGNAL } },
+	[PLDK_EV_ALLGATHER] = { 5, false, { "count", "dtype", NULL, NULL, SIGNAL } },
+	[PLDK_EV_REDUCE_SCATTER] = { 5, false, { "count", "dtype", "op", NULL, SIGNAL } },
+	[PLDK_EV_ALL_TO_ALL] = { 5, false, { "count", "dtype", NULL, NULL, SIGNAL } },
+	[PLDK_EV_ALL_TO_ALL_V] = { 5, false, { "row count", "dtype", NULL, NULL, SIGNAL } },
+	[PLDK_EV_REDUCE] = { 5, false, { "count", "dtype", "op", "root", SIGNAL } },
+	[PLDK_EV_GATHER] = { 5, false, { "count", "dtype", NULL, "root", SIGNAL } },
+	[PLDK_EV_SCATTER] = { 5, false, { "count", "dtype", NULL, "root", SIGNAL } },
+	[PLDK_EV_SCAN] = { 5, false, { "count", "dtype", "op", NULL, SIGNAL } },
+	[PLDK_EV_EXSCAN] = { 5, false, { "count", "dtype", "op", NULL, SIGNAL } },
 	[PLDK_EV_WINDOW_CREATE] = { 5, true, { "bytes", "kind", "id", "flags", "shape and dtype" } },
 	[PLDK_EV_WINDOW_RESET] = { 2, true, { "window", "generation" } },
 	[PLDK_EV_JOIN] = { 2, true, { "library version", "PLDK_TAG" } },
@@ -49,7 +51,7 @@ static const struct call_kind *kind_of(uint32_t op)
 {
 	static const struct call_kind none = { PLDK__CALL_ARGS, true, { NULL } };
 
-	return op < PLDK__ARRAY_SIZE(kinds) && (kinds[op].nargs || op == PLDK_EV_BARRIER) ? &kinds[op] : &none;
+	return op < PLDK__ARRAY_SIZE(kinds) && kinds[op].nargs ? &kinds[op] : &none;
 }
 
 /**
@@ -183,6 +185,10 @@ static void arg_text(struct pldk__text *text, const struct pldk__call *call, uin
 		pldk__text_add(text, "%s", pldk_dtype_name((enum pldk_dtype)value));
 	else if (name && !strcmp(name, "op") && value >= 0 && value < (int64_t)PLDK__ARRAY_SIZE(ops))
 		pldk__text_add(text, "%s", ops[value]);
+	else if (name && !strcmp(name, SIGNAL) && !value)
+		pldk__text_add(text, "none");
+	else if (name && !strcmp(name, SIGNAL))
+		pldk__text_add(text, "%" PRId64, value - 1);
 	else if (name && !strcmp(name, "kind"))
 		pldk__text_add(text, "%s", value == PLD_WINDOW_SIGNAL ? "signal" : "data");
 	else

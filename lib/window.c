@@ -643,6 +643,7 @@ int pldk_window_reset_at(struct pldk_site *site, struct pldk_window *window, int
 		call.phase = 1;
 		call.err = domain->ops->reset(domain->pd, window->map);
 		ret = pldk__rendezvous(domain, thread, &call, deadline_ns);
+		window->coll_layout = 0;
 	}
 	pldk__coll_leave(domain, thread);
 out:

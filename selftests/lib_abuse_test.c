@@ -90,10 +90,31 @@ static void abuse_signal(struct __test_metadata *_metadata, struct pldk_window *
 	BOTH(err, pldk_notify_wait, NULL, 0, &await, 1, T);
 }
 
+/* Collectives on a signal window. */
+static void abuse_collectives_on(struct __test_metadata *_metadata, struct pldk_window *w, int err)
+{
+	static const size_t counts[2] = { 1, 1 };
+	void *to = out.data;
+
+	BOTH(err, pldk_barrier_on, w, T);
+	BOTH(err, pldk_allreduce_on, w, IN, to, N, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, T);
+	BOTH(err, pldk_broadcast_on, w, to, N, PLDK_FP32, 0, T);
+	BOTH(err, pldk_allgather_on, w, IN, to, N, PLDK_FP32, T);
+	BOTH(err, pldk_reduce_scatter_on, w, IN, to, N, PLDK_FP32, PLDK_SUM, T);
+	BOTH(err, pldk_all_to_all_on, w, IN, to, N, PLDK_FP32, T);
+	BOTH(err, pldk_all_to_all_v_on, w, IN, to, N, counts, counts, PLDK_FP32, T);
+	BOTH(err, pldk_reduce_on, w, IN, to, N, PLDK_FP32, PLDK_SUM, 0, T);
+	BOTH(err, pldk_gather_on, w, IN, to, N, PLDK_FP32, 0, T);
+	BOTH(err, pldk_scatter_on, w, IN, to, N, PLDK_FP32, 0, T);
+	BOTH(err, pldk_scan_on, w, IN, to, N, PLDK_FP32, PLDK_SUM, T);
+	BOTH(err, pldk_exscan_on, w, IN, to, N, PLDK_FP32, PLDK_SUM, T);
+}
+
 /* Every function that takes any window. */
 static void abuse_window(struct __test_metadata *_metadata, struct pldk_window *w, int err)
 {
 	abuse_signal(_metadata, w, err);
+	abuse_collectives_on(_metadata, w, err);
 	ABUSE(err, pldk_view(w, 0, 1, SHAPE(N), PLDK_INT32, &out.view));
 	BOTH(err, pldk_window_reset, w, T);
 	ABUSE(err, pldk_window_id(w));
@@ -506,6 +527,7 @@ TEST(questions_take_anything)
 		pldk_set_log(NULL, NULL, (enum pldk_log_level)bad);
 	}
 	EXPECT_EQ(0, pldk_set_timeout(PLDK_TIMEOUT_DEFAULT));
+	ABUSE(-EINVAL, pldk_coll_signal_shape((enum pldk_event_op)-1, PLDK_MODE_AUTO, 2, (int64_t *)out.data));
 	EXPECT_NE(NULL, pldk_version());
 	EXPECT_NE(NULL, pldk_last_error());
 	EXPECT_EQ(0, pldk_finalize(NULL));

@@ -24,6 +24,7 @@ pages_of() {
 	signal) echo pldk_signal ;;
 	rma) echo pldk_rma pldk_handle ;;
 	coll) echo pldk_collective ;;
+	coll_on) echo pldk_coll_on ;;
 	coll_start) echo pldk_coll_start ;;
 	diag) echo pldk_diag ;;
 	types) echo pldk_view pldk_window pldk_signal ;;

@@ -33,16 +33,18 @@ extern "C" {
 /**
  * struct pldk_coll_options - how to start one
  * @size: sizeof(struct pldk_coll_options); set by PLDK_COLL_OPTIONS_INIT
+ * @signal: signal window of the domain, as for the _on forms, or NULL for the domain's own cells
  * @flags: 0; others are -EOPNOTSUPP
  * @reserved: 0
  */
 struct pldk_coll_options {
 	size_t size;
+	struct pldk_window *signal;
 	uint32_t flags;
 	uint32_t reserved;
 };
 
-#define PLDK_COLL_OPTIONS_INIT { sizeof(struct pldk_coll_options), 0, 0 }
+#define PLDK_COLL_OPTIONS_INIT { sizeof(struct pldk_coll_options), 0, 0, 0 }
 
 /*
  * Of all:
