@@ -167,7 +167,7 @@ void pld_notify_run(struct pld_rank *rank, struct pld_notify_batch *batch, u32 s
 		 * Without it a rank that still saw the old value could queue itself unseen and sleep for ever.
 		 */
 		smp_mb();
-		if (READ_ONCE(t->win->nsleepers[(size_t)t->rank * t->win->ncells + t->cellno]))
+		if (READ_ONCE(*pld_window_sleepers(t->win, t->rank, t->cellno)))
 			pld_wait_wake_cell(t->win, t->rank, t->cellno, &wakes);
 		/* Thousands of entries, each with many waiters to look at, must not keep a CPU to themselves. */
 		cond_resched();
@@ -231,7 +231,7 @@ int pld_ioc_cell_history(struct pld_call *call, void *arg)
 		cell = pld_window_cell(win, h->rank, h->cell);
 		h->out_value = READ_ONCE(cell->value);
 		h->out_provenance = READ_ONCE(cell->provenance);
-		h->out_sleepers = READ_ONCE(win->nsleepers[(size_t)h->rank * win->ncells + h->cell]);
+		h->out_sleepers = READ_ONCE(*pld_window_sleepers(win, h->rank, h->cell));
 		h->out_reserved = 0;
 	}
 	pld_window_put(win);

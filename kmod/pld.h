@@ -435,6 +435,7 @@ u64 pld_slab_bytes_max(u32 nranks);
 struct pld_window *pld_window_find(struct pld_domain *domain, u32 id);
 void pld_window_put(struct pld_window *win);
 struct pld_cell *pld_window_cell(const struct pld_window *win, u32 rank, u32 cell);
+u32 *pld_window_sleepers(const struct pld_window *win, u32 rank, u32 cell);
 void pld_windows_release(struct pld_rank *rank);
 struct pld_window *pld_window_at_locked(struct pld_domain *domain, unsigned long pgoff);
 int pld_ioc_window_create(struct pld_call *call, void *arg);

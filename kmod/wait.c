@@ -59,6 +59,7 @@
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
@@ -360,7 +361,7 @@ int pld_wait_failure(const struct pld_waiter *w, u32 *out_rank)
 		dead = some_dead;
 		shut = some_shut;
 		if (p->from != PLD_RANK_ANY) {
-			state = pld_rank_state(&domain->ranks[p->from]);
+			state = pld_rank_state(&domain->ranks[array_index_nospec(p->from, domain->nranks)]);
 			dead = state > PLD_MEMBER_FINALISED ? p->from : PLD_RANK_ANY;
 			shut = state == PLD_MEMBER_FINALISED ? p->from : PLD_RANK_ANY;
 		}
@@ -388,7 +389,7 @@ static void pld_waiter_publish_sleepers(struct pld_waiter *w, int delta)
 	lockdep_assert_held(&w->rank->wait_lock);
 	for (i = 0; i < w->npreds; i++) {
 		struct pld_pred *p = &w->preds[i];
-		u32 *n = &p->win->nsleepers[(size_t)w->rank->index * p->win->ncells + p->cellno];
+		u32 *n = pld_window_sleepers(p->win, w->rank->index, p->cellno);
 
 		WRITE_ONCE(*n, *n + delta);
 		WRITE_ONCE(p->cell->sleepers, *n);

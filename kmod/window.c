@@ -101,6 +101,21 @@ struct pld_cell *pld_window_cell(const struct pld_window *win, u32 rank, u32 cel
 	return (struct pld_cell *)page_address(win->mem->pages[page]) + cell % PLD_CELLS_PER_PAGE;
 }
 
+/**
+ * pld_window_sleepers() - how many waits of its rank sleep on a cell
+ * @win: signal window
+ * @rank: whose slab, checked
+ * @cell: which, checked
+ *
+ * Return: the count, valid as long as the window.
+ */
+u32 *pld_window_sleepers(const struct pld_window *win, u32 rank, u32 cell)
+{
+	rank = array_index_nospec(rank, win->nranks);
+	cell = array_index_nospec(cell, win->ncells);
+	return &win->nsleepers[(size_t)rank * win->ncells + cell];
+}
+
 static struct pld_window *pld_window_alloc(struct pld_domain *domain, const struct pld_window_create *c,
 					   unsigned long slab_pages)
 {
