@@ -78,8 +78,8 @@ help:
 ## make check                    every test; ends with "N passed, N failed, N skipped"
 ## make check-native|check-vm    the library and tools on this machine | module and library on /dev/pld in the VM
 ## make check-model|check-style|check-docs|check-install    the other parts of check
-## make check-kernels|check-debug|check-kill|check-kselftest    not in check: three kernels | the debug kernel |
-##                               200 rounds of kills | selftests/ copied into a kernel tree
+## make check-kernels|check-debug|check-kill|check-collectives|check-kselftest    not in check: three kernels | the
+##                               debug kernel | 200 rounds of kills | every case | selftests/ in a kernel tree
 ## make run_tests                the tests on /dev/pld of this machine
 ## make modules KDIR=... [C=1] [W=1]   the module only
 ## make load | unload            insmod it | rmmod it (root)
@@ -207,7 +207,7 @@ run:
 	@echo "pldk: summed after every step, so that all hold the same weights. Then plain C does it alone, to compare."
 	$(Q)$(BIN)/tools/pldrun --no-prefix -n 4 $(BIN)/selftests/tutorial/train_digits
 
-CHECKS := native vm model style docs install kernels debug kill kselftest here
+CHECKS := native vm model style docs install kernels debug kill collectives kselftest here
 .PHONY: check $(CHECKS:%=check-%)
 check:
 	$(Q)tools/setup --quiet test
