@@ -440,15 +440,19 @@ static void explain_pred(struct pldk__text *text, struct pldk_domain *domain, co
 {
 	const struct pld_cell *cell = pldk__cell_at(pred->map, domain->rank, pred->cell);
 	uint64_t provenance = pldk__load_relaxed(&cell->provenance);
+	bool is_set;
 
 	cell_text(text, domain, pred->map->id, pred->cell);
 	pldk__text_add(text, " %s %" PRId64 ", seen %" PRId64, cmp_text[pred->cmp], pred->expected, pred->seen);
-	if (PLD_PROVENANCE_SEQ(provenance))
-		pldk__text_add(text, " (last of %u notifies: %s by rank %u)", PLD_PROVENANCE_SEQ(provenance),
-			       PLD_PROVENANCE_OP(provenance) == PLD_NOTIFY_SET ? "SET" : "ADD",
-			       PLD_PROVENANCE_RANK(provenance));
-	else
+	if (!PLD_PROVENANCE_SEQ(provenance)) {
 		pldk__text_add(text, " (never notified)");
+		return;
+	}
+	is_set = PLD_PROVENANCE_OP(provenance) == PLD_NOTIFY_SET;
+	pldk__text_add(text, " (last of %u notifies: %s by rank %u)", PLD_PROVENANCE_SEQ(provenance),
+		       is_set ? "SET" : "ADD", PLD_PROVENANCE_RANK(provenance));
+	if (is_set && PLD_PROVENANCE_SEQ(provenance) > 1 && pred->seen < pred->expected)
+		pldk__text_add(text, "; each SET replaces the one before: use PLDK_NOTIFY_ADD where several notifies count");
 }
 
 /* Name the ranks that the missing predicates wait for, as far as they are known. */
