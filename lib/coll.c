@@ -109,16 +109,21 @@ int pldk__coll_settle(struct pldk_domain *domain, struct pldk__thread *thread, u
 	return ret == -ESHUTDOWN && !err ? blame_death(domain, op) : ret;
 }
 
+/* The same but for the buffers? */
+static bool is_alike(const struct pldk__coll_args *a, const struct pldk__coll_args *b)
+{
+	return a->op == b->op && a->count == b->count && a->dtype == b->dtype && a->reduce == b->reduce &&
+	       a->mode == b->mode && a->root == b->root && a->signal == b->signal;
+}
+
 /* Is this the call that was interrupted? */
 static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args *args)
 {
 	const struct pldk__coll_args *old = &coll->args;
 
-	return coll->is_open && coll->seq == coll->domain->seq && old->op == args->op && old->dtype == args->dtype &&
-	       old->reduce == args->reduce && old->mode == args->mode && old->root == args->root &&
-	       old->count == args->count && old->input == args->input && old->output == args->output &&
-	       old->send_counts == args->send_counts && old->recv_counts == args->recv_counts &&
-	       old->signal == args->signal;
+	return coll->is_open && coll->seq == coll->domain->seq && is_alike(old, args) && old->input == args->input &&
+	       old->output == args->output && old->send_counts == args->send_counts &&
+	       old->recv_counts == args->recv_counts;
 }
 
 /**
@@ -127,27 +132,31 @@ static bool goes_on(const struct pldk__coll *coll, const struct pldk__coll_args 
 void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, int err,
 			uint64_t len, uint32_t elem_size)
 {
-	coll->rule = pldk__coll_rule(args->op);
+	/* Programs call the same again and again: what follows from the numbers alone stays. */
+	coll->is_planned = coll->is_planned && !err && is_alike(&coll->args, args);
 	coll->args = *args;
+	coll->call.err = err;
+	coll->call.site = site;
+	coll->given = 0;
+	coll->taken = 0;
+	coll->used = 0;
+	coll->credited = 0;
+	coll->is_open = false;
+	if (pldk__likely(coll->is_planned))
+		return;
+	coll->rule = pldk__coll_rule(args->op);
 	coll->len = len;
 	coll->elem_size = elem_size;
 	coll->call.op = args->op;
-	coll->call.err = err;
-	coll->call.site = site;
 	coll->call.args[0] = (int64_t)args->count;
 	coll->call.args[1] = args->dtype;
 	coll->call.args[2] = args->reduce;
 	coll->call.args[3] = coll->rule->has_root ? args->root : (int64_t)args->mode;
 	coll->call.args[4] = args->signal ? (int64_t)args->signal->id + 1 : 0;
 	coll->digest = pldk__call_digest(&coll->call);
-	coll->given = 0;
-	coll->taken = 0;
-	coll->used = 0;
-	coll->credited = 0;
 	coll->chunks = 1;
 	coll->step = pldk__flat_step;
 	coll->is_inline = false;
-	coll->is_open = false;
 }
 
 /**
@@ -161,7 +170,10 @@ int pldk__coll_begin(struct pldk__coll *coll)
 	coll->first = domain->seq + 1;
 	if (pldk__unlikely(coll->call.err))
 		return 0;
-	pldk__coll_choose(coll);
+	if (pldk__unlikely(!coll->is_planned)) {
+		pldk__coll_choose(coll);
+		coll->is_planned = !coll->args.send_counts; /* whose number of chunks is found out on the way */
+	}
 	if (pldk__unlikely(colls->failed))
 		coll->call.err = pldk__fail(colls->failed,
 					    "rank %u: %s: a chunk of an earlier collective could not be fetched from a far rank",
@@ -283,7 +295,13 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	coll->thread = thread;
 	coll->timeout_ns = timeout_ns;
 	coll->deadline_ns = 0;
-	err = pldk__coll_check(domain, args, &len, &elem_size);
+	if (pldk__likely(coll->is_planned && is_alike(&coll->args, args))) {
+		len = coll->len;
+		elem_size = coll->elem_size;
+		err = pldk__coll_check_buffers(domain, args, len);
+	} else {
+		err = pldk__coll_check(domain, args, &len, &elem_size);
+	}
 	if (!err && pldk__unlikely(args->signal != NULL)) {
 		err = goes_on(coll, args) ? 0 : pldk__credit_check(domain, args);
 		if (!err)

@@ -88,6 +88,7 @@ struct pldk__coll_rule {
  * @given, @taken: how many were announced and arrived
  * @used: of the ring: how many the left neighbour's data was taken of
  * @credited: how many peers have a credit of this call
+ * @is_planned: rule, len, elem_size, digest and what the table chose hold for the next call with the same numbers
  * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
  * @timeout_ns, @deadline_ns: the deadline is computed from the timeout at the first wait that is in vain; 0 until then
@@ -117,6 +118,7 @@ struct pldk__coll {
 	uint32_t elem_size;
 	uint32_t look;
 	uint32_t credited;
+	bool is_planned;
 	bool is_inline;
 	bool is_open;
 	int64_t timeout_ns;
@@ -191,6 +193,8 @@ void pldk__colls_free_started(struct pldk__colls *colls);
 const struct pldk__coll_rule *pldk__coll_rule(uint32_t op);
 int pldk__coll_check(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t *out_len,
 		     uint32_t *out_elem_size);
+/* The same for arguments whose numbers are known to be good. len: of a block */
+int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len);
 /* Is this rank among them? */
 static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uint8_t who)
 {

@@ -108,10 +108,12 @@ static bool in_place(const struct pldk_domain *domain, const struct pldk__coll_r
 	return true;
 }
 
-/* The buffers that this rank uses; there are elements. */
-static int check_buffers(const struct pldk_domain *domain, const struct pldk__coll_rule *rule,
-			 struct pldk__coll_args *args, uint64_t len)
+/**
+ * pldk__coll_check_buffers() - the part that looks at the buffers that this rank uses; see coll.h
+ */
+int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len)
 {
+	const struct pldk__coll_rule *rule = pldk__coll_rule(args->op);
 	const char *op = pldk_event_name(args->op);
 	bool reads = pldk__coll_is(domain, args->root, rule->reads);
 	bool writes = pldk__coll_is(domain, args->root, rule->writes);
@@ -119,6 +121,8 @@ static int check_buffers(const struct pldk_domain *domain, const struct pldk__co
 	uint64_t out_len = rule->has_out_rows ? domain->nranks * len : len;
 	const char *own_row;
 
+	if (!args->count)
+		return 0;
 	if ((args->op == PLDK_EV_EXSCAN && !domain->rank) || (args->op == PLDK_EV_SCATTER && reads))
 		writes = args->output != NULL; /* may be left out */
 	if ((reads && !args->input) || (writes && !args->output))
@@ -174,7 +178,5 @@ int pldk__coll_check(const struct pldk_domain *domain, struct pldk__coll_args *a
 	ret = check_numbers(domain, rule, args, out_len, out_elem_size);
 	if (!ret && args->op == PLDK_EV_ALL_TO_ALL_V)
 		ret = check_counts(domain, args);
-	if (!ret && args->count)
-		ret = check_buffers(domain, rule, args, *out_len);
-	return ret;
+	return ret ? ret : pldk__coll_check_buffers(domain, args, *out_len);
 }
