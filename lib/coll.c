@@ -270,6 +270,8 @@ static int run_checked(struct pldk__coll *coll, const struct pldk__coll_args *ar
 		ret = pldk__coll_drain(domain, coll->thread, coll->deadline_ns, err);
 		if (!ret)
 			ret = pldk__coll_settle(domain, coll->thread, args->op, coll->deadline_ns, err);
+		if (ret && err)
+			pldk__coll_owe(domain, args, site, err);
 		if (ret)
 			return ret;
 	}

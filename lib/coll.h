@@ -187,6 +187,7 @@ int pldk__coll_drive(struct pldk__coll *coll, bool is_polled);
 /* coll_queue.c */
 int pldk__coll_start(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *args,
 		     const struct pldk_coll_options *options, struct pldk_handle **out);
+void pldk__coll_owe(struct pldk_domain *domain, const struct pldk__coll_args *args, uint32_t site, int err);
 void pldk__colls_free_started(struct pldk__colls *colls);
 
 /* coll_check.c: the rule of an operation; may this call be? Fills *out_len and *out_elem_size on success. */

@@ -138,6 +138,44 @@ static struct pldk__coll *take_object(struct pldk_domain *domain, struct pldk__c
 	return coll;
 }
 
+static void append(struct pldk__colls *colls, struct pldk__coll *coll)
+{
+	if (colls->first)
+		colls->last->next = coll;
+	else
+		colls->first = coll;
+	colls->last = coll;
+	coll->domain->nstarted++;
+}
+
+/* One that this rank has refused, with the thread's sentence: nobody holds it, but the others will hear of it. */
+static void append_failed(struct pldk__colls *colls, struct pldk__coll *coll, const struct pldk__coll_args *args,
+			  uint32_t site, int err)
+{
+	pldk__coll_prepare(coll, args, site, err, 0, 1);
+	coll->sentence = strdup(pldk_last_error());
+	coll->ends = 1;
+	append(colls, coll);
+}
+
+/**
+ * pldk__coll_owe() - a call was refused here while something earlier is open: the others hear of it in its turn
+ *
+ * Keeps the thread's sentence. Without room the others will miss a call here, and be told so (-EPROTO).
+ */
+void pldk__coll_owe(struct pldk_domain *domain, const struct pldk__coll_args *args, uint32_t site, int err)
+{
+	struct pldk__colls *colls = pldk__colls_of(domain);
+	struct pldk__text sentence = { 0 };
+	struct pldk__coll *coll;
+
+	pldk__text_add(&sentence, "%s", pldk_last_error());
+	coll = colls ? take_object(domain, colls, pldk_event_name(args->op)) : NULL;
+	pldk__fail(err, "%s", sentence.text);
+	if (coll)
+		append_failed(colls, coll, args, site, err);
+}
+
 static int check_options(const struct pldk_coll_options *user, const char *op, struct pldk_window **out_signal)
 {
 	struct pldk_coll_options options = PLDK_COLL_OPTIONS_INIT;
@@ -194,18 +232,13 @@ static int start(struct pldk_domain *domain, struct pldk__thread *thread, struct
 		pldk__or_seq(&colls->room, UINT64_C(1) << coll->index);
 		return -ENOMEM; /* the others were told nothing: it can be called again */
 	}
-	pldk__coll_prepare(coll, args, site, err, len, elem_size);
 	if (err) {
 		pldk__text_add(&sentence, "%s", pldk_last_error());
-		coll->sentence = strdup(sentence.text);
-		coll->ends = 1; /* nobody holds it, but the others will hear of it in its turn */
+		append_failed(colls, coll, args, site, err);
+	} else {
+		pldk__coll_prepare(coll, args, site, 0, len, elem_size);
+		append(colls, coll);
 	}
-	if (colls->first)
-		colls->last->next = coll;
-	else
-		colls->first = coll;
-	colls->last = coll;
-	domain->nstarted++;
 	(void)move(colls, thread, PLD_DEADLINE_POLL, NULL, true);
 	if (err)
 		return pldk__fail(err, "%s", sentence.text);

@@ -279,6 +279,40 @@ TEST(a_start_that_is_refused_is_told_to_the_others_in_its_turn)
 	run_ranks(3, start_wrongly, NULL);
 }
 
+/* Rank 0 is impatient, and then wrong: it cannot tell at once, because its first call is open. */
+RANK(refuse_while_open)
+{
+	int32_t in = 1, out = 0, other = 0;
+
+	if (rank == 0) {
+		EXPECT_RET(-EAGAIN, pldk_allreduce(world, &in, &out, 1, PLDK_INT32, PLDK_SUM, PLDK_MODE_AUTO,
+						   PLDK_TRY));
+		EXPECT_RET(-EINVAL, pldk_broadcast(world, NULL, 1, PLDK_INT32, 0, PLDK_TRY));
+		EXPECT_SAYS("buffer is NULL");
+		EXPECT_RET(-EINVAL, pldk_scan(world, NULL, &out, 1, PLDK_INT32, PLDK_SUM, PLDK_TRY));
+		atomic_store(pt_word(0), 1);
+	} else {
+		ASSERT_TRUE(pt_until(atomic_load(pt_word(0)) == 1, 20000));
+		ASSERT_OK(SUM_NOW(&in, &out, 1));
+		EXPECT_EQ(size, out);
+		EXPECT_RET(-EINVAL, pldk_broadcast(world, &in, 1, PLDK_INT32, 0, PT_LONG));
+		EXPECT_SAYS("rank 0", "buffer is NULL");
+		EXPECT_RET(-EINVAL, pldk_scan(world, &in, &out, 1, PLDK_INT32, PLDK_SUM, PT_LONG));
+		EXPECT_SAYS("rank 0", "input is NULL");
+	}
+	/* With the same buffers it would go on with the first call. */
+	ASSERT_OK(SUM_NOW(&in, &other, 1));
+	EXPECT_EQ(size, other);
+}
+
+TEST(a_call_that_is_refused_while_another_is_open_is_told_in_its_turn)
+{
+	for (int size = 2; size <= 3; size++) {
+		pt_clear_words();
+		run_ranks(size, refuse_while_open, NULL);
+	}
+}
+
 RANK(disagree)
 {
 	int32_t in[8] = { 1 }, out[8], got = 0;
