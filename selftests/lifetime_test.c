@@ -179,6 +179,12 @@ FIXTURE_TEARDOWN(inherited)
 	EXPECT_TRUE(PLD_WAIT_FOR(pld_counts_are(&self->before), 10000));
 }
 
+/* What rmmod does. */
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "pld", O_NONBLOCK) ? -errno : 0;
+}
+
 TEST_F(inherited, a_child_with_the_descriptor_does_not_keep_the_rank_alive)
 {
 	int p[2], status;
@@ -379,6 +385,38 @@ TEST_F(inherited, survivors_mapping_of_a_dead_ranks_slab_stays_valid)
 	a[0] = 'p';
 	munmap(a, 2 * PLD_PAGE);
 	close(r1);
+}
+
+/* Each kind of file, and a mapping without one. */
+TEST_F(inherited, a_module_in_use_is_not_unloaded)
+{
+	struct pld_window_create c;
+	int dev = pld_open(), dom = pld_domain_new(1), r = pld_join(dom, 0);
+	char *a;
+
+	PLD_NEED_ROOT();
+	close(self->dom);
+	self->dom = -1;
+	ASSERT_EQ(0, pld_window(r, 1, PLD_WINDOW_DATA, PLD_WINDOW_F_ATTACH, PLD_PAGE, &c));
+	a = pld_map(r, c.out_mmap_offset, PLD_PAGE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, a);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* all of them */
+	close(r);
+	close(dom);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* the device, and what the mapping holds */
+	close(dev);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* the mapping */
+	a[0] = 'x';
+	dom = pld_domain_new(1);
+	munmap(a, PLD_PAGE);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* a domain that nobody joined */
+	r = pld_join(dom, 0);
+	close(dom);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* a rank */
+	dev = pld_open();
+	close(r);
+	EXPECT_EQ(-EWOULDBLOCK, unload()); /* the device alone */
+	close(dev);
 }
 
 TEST_HARNESS_MAIN

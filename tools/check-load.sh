@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
-# tools/check-load.sh: `make load`, the udev rule (group pld, mode 0660) and `make unload`, in a VM without the module.
-# TAP on stdout. udev itself is unpacked into the cache and started in the VM only; this machine may lack it.
+# tools/check-load.sh: `make load`, the udev rule (group pld, mode 0660), `make unload`, and loading and unloading around
+# jobs, in a VM without the module. TAP on stdout. udev itself is unpacked into the cache and started in the VM only;
+# this machine may lack it.
 
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 69
@@ -20,6 +21,19 @@ guest() {
 	absent() { [ ! -e /dev/pld ] && ! grep -q '^pld ' /proc/modules; }
 	# shellcheck disable=SC2317
 	is() { [ "$(device)" = "$1" ] || { device; return 1; }; }
+	# shellcheck disable=SC2317
+	in_use() { ! rmmod pld && grep -q '^pld .* Live ' /proc/modules; }
+	# shellcheck disable=SC2317
+	job() { tools/pldrun --provider dev -n 2 selftests/tutorial/hello; }
+	# shellcheck disable=SC2317
+	soon() {
+		local i
+		for ((i = 0; i < 200; i++)); do
+			! "$@" || return 0
+			sleep 0.05
+		done
+		return 1
+	}
 
 	tap_try "nothing is loaded at the start" absent
 	cp "$ko" pld.ko
@@ -35,8 +49,18 @@ guest() {
 	tap_try "the module alone" insmod pld.ko
 	tap_try "udev handles the event" "$udev/bin/udevadm" settle --timeout=30
 	tap_try "the udev rule sets group and mode" is 'character special file pld 660'
-	tap_try "rmmod" rmmod pld
+	tap_try "a job" job
+	tools/pldrun --provider dev -n 2 sleep 1000 2>/dev/null &
+	tap_try "the job has its domain" soon grep -q '^domains:.[1-9]' /sys/kernel/debug/pld/counters
+	tap_try "rmmod is refused while a job runs" in_use
+	kill $!
+	wait $!
+	tap_try "rmmod" soon rmmod pld
 	tap_try "nothing is left again" absent
+	tap_try "the module once more" insmod pld.ko
+	tap_try "a job of the new module" job
+	tap_try "rmmod again" rmmod pld
+	tap_try "nothing is left at the end" absent
 	tap_done
 }
 
