@@ -59,8 +59,8 @@ PUBLIC_HEADERS := $(wildcard include/pldk/*.h)
 MAN_PAGES := $(wildcard lib/man/*.[1-8])
 man_dir = $(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(1)))
 
-.PHONY: all lib tools tutorials modules maybe-modules run load unload vm bench install uninstall clean help tests \
-	man FORCE
+.PHONY: all lib tools tutorials modules maybe-modules run load unload vm bench peers bench-peers install uninstall \
+	clean help tests man FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -84,7 +84,8 @@ help:
 ## make modules KDIR=... [C=1] [W=1]   the module only
 ## make load | unload            insmod it | rmmod it (root)
 ## make vm                       a shell in a VM that has it loaded
-## make bench                    latency and bandwidth of every operation, one JSON line each
+## make bench                    latency and bandwidth of every operation, one JSON line each; build/bench/report.html
+## make bench-peers              collectives against Open MPI and MPICH: PEERS=openmpi,mpich TIMEBOX=40 (minutes) FULL=1
 ## make install | uninstall [DESTDIR=...] [PREFIX=/usr/local] [DKMSDIR=/usr/src, or empty for no module sources]
 ## make clean
 ## variables: O=build V=1 SAN=address|undefined|thread KMOD=0 WERROR=1 CC= CFLAGS= KDIR= KVER=
@@ -223,8 +224,32 @@ run_tests: check-here
 vm:
 	$(Q)tools/vm/shell
 
-bench: lib tools
-	$(Q)$(BIN)/tools/pldbench
+# stdout is for the results, of this and of bench-peers.
+bench:
+	$(Q)$(MAKE) --no-print-directory lib tools >&2
+	@mkdir -p $(O)/bench
+	$(Q)$(BIN)/tools/pldbench >$(O)/bench/pldbench.jsonl; code=$$?; cat $(O)/bench/pldbench.jsonl; \
+		$(bench_report); exit $$code
+bench_report = if command -v python3 >/dev/null; then tools/bench-report $(O)/bench; else \
+	echo "make: no report: python3 is not there; tools/setup bench installs it" >&2; fi
+
+# The same collectives over each MPI that is installed.
+$(O)/peers/mpi_bench.%: tools/peers/mpi_bench.c tools/peers/touch.h
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)mpicc.$* -std=gnu11 -O2 $(WARN) $< -o $@
+
+peers:
+	@for mpi in openmpi mpich; do \
+		command -v mpicc.$$mpi >/dev/null || { echo "make: no mpicc.$$mpi; tools/setup bench installs it"; continue; }; \
+		$(MAKE) --no-print-directory $(O)/peers/mpi_bench.$$mpi || exit; done
+
+PEERS ?= openmpi,mpich
+TIMEBOX ?= 40
+bench-peers:
+	$(Q)$(MAKE) --no-print-directory lib tools peers >&2
+	$(Q)tools/bench-peers --compare $(PEERS) --timebox $(TIMEBOX) $(if $(FULL),--full) --build $(O) \
+		--pldbench $(BIN)/tools/pldbench
+	$(Q)$(bench_report)
 
 # ----------------------------------------------------------------------
 # Installing. One list of SOURCE:DIRECTORY:NAME:MODE for both directions.

@@ -42,6 +42,10 @@ is "allreduce, with all data touched" measures 2 --ops allreduce --bytes 8,64K -
 is "F1: more ranks than CPUs, with context switches" measures 1 --ops oversubscribed --seconds 0.3
 counts_switches() { grep -qE '"voluntary_switches":[0-9]+,"involuntary_switches":[0-9]+,"cpu_seconds":[0-9.e-]+' "$out"; }
 is "and their number" counts_switches
+probes() { run 0 --probe && grep -qE '^\{"probe_ns":([0-9.]+|null)\}$' "$out"; }
+is "the state of the machine alone" probes
+compares() { run 2 --compare teleport && says "unknown peer 'teleport'"; }
+[ ! -x "$tools/bench-peers" ] || is "--compare hands over to bench-peers, with all options" compares
 full() { "$tool" --ops barrier --seconds 0.01 >/dev/full 2>"$err"; [ $? = 1 ] && one_line && says 'cannot write to stdout'; }
 is "fails when its results cannot be written" full
 

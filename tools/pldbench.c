@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,10 @@ struct bench_options {
 	size_t nbytes;
 	double seconds;
 	bool has_touch;
+	bool has_compare;
 };
 
-enum { OPTION_TOUCH = 256, OPTION_VERSION };
+enum { OPTION_TOUCH = 256, OPTION_VERSION, OPTION_PROBE };
 
 static const struct option_row rows[] = {
 	{ 'o', "ops", "OP,...", "what to measure (default: all)" },
@@ -45,6 +47,8 @@ static const struct option_row rows[] = {
 	{ 'p', "provider", "NAME", "dev or shm (default: dev where /dev/pld opens, else shm)" },
 	{ 's', "seconds", "SECONDS", "time for each measurement (default: 0.2)" },
 	{ OPTION_TOUCH, "touch", NULL, "producers write and consumers read all data in each iteration" },
+	{ OPTION_PROBE, "probe", NULL, "measure only the state of the machine" },
+	{ 'c', "compare", "PEER,...", "compare with openmpi, mpich: see pldbench(1)" },
 	{ 'h', "help", NULL, "this text" },
 	{ OPTION_VERSION, "version", NULL, "the version" },
 };
@@ -64,6 +68,32 @@ static _Noreturn void help(void)
 	       "cache line between two CPUs: compare only measurements with equal probes.\n",
 	       RANKS_PER_CPU);
 	exit(0);
+}
+
+static void print_probe(void)
+{
+	double ns = bench_probe_ns();
+
+	if (ns < 0)
+		printf("{\"probe_ns\":null}\n");
+	else
+		printf("{\"probe_ns\":%.1f}\n", ns);
+}
+
+/* The comparison is a script of the source tree, beside this program there; it understands the same options. */
+static int exec_compare(char **argv)
+{
+	char path[PATH_MAX + sizeof("bench-peers")];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
+	char *slash;
+
+	path[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "bench-peers");
+	execv(path, argv);
+	fprintf(stderr, "pldbench: --compare cannot run %s: %s; use tools/pldbench of the source tree\n", path,
+		strerror(errno));
+	return 1;
 }
 
 /* "8,4K,1M" into a list. */
@@ -145,6 +175,12 @@ static int take_option(int key, const char *value, void *context)
 		return 0;
 	case OPTION_TOUCH:
 		options->has_touch = true;
+		return 0;
+	case OPTION_PROBE:
+		print_probe();
+		exit(options_flush("pldbench"));
+	case 'c':
+		options->has_compare = true;
 		return 0;
 	case OPTION_VERSION:
 		printf("pldbench %s\n", pldk_version());
@@ -302,6 +338,8 @@ int main(int argc, char **argv)
 		options_usage("pldbench", "unknown argument '%s'", argv[first]);
 		return USAGE_ERROR;
 	}
+	if (options.has_compare)
+		return exec_compare(argv);
 	if (sched_getaffinity(0, sizeof(mask), &mask)) {
 		fprintf(stderr, "pldbench: cannot read the affinity mask: %s\n", strerror(errno));
 		return 1;
