@@ -6,7 +6,7 @@
  * usage: mpirun ... mpi_bench PEER OPERATION BYTES[,BYTES...] SECONDS touch|clean
  *
  * One JSON object a line for each size. BYTES is the largest buffer that a rank has: operations on blocks move
- * BYTES / ranks in each. A size that is no whole element a block is left out. Rooted operations turn their root from
+ * BYTES / ranks in each, whole elements. A size of less than one element a block is left out. Rooted operations turn their root from
  * call to call, so that no root can run ahead.
  */
 #include "touch.h"
@@ -41,11 +41,12 @@ struct job {
 /* How much a rank writes before a call, or reads after it. */
 enum amount { NOTHING, BLOCK, WHOLE };
 
-/* What the root and the others hand in and get; in_place: what was handed in is where the result is. */
+/* What the root and the others hand in and get; in_place: the result is where the data was handed in. */
 struct op {
 	const char *name;
 	bool has_bytes;
 	bool is_reduction;
+	bool has_blocks;
 	bool in_place;
 	enum amount root_in, other_in, root_out, other_out;
 	int (*run)(const struct job *job);
@@ -116,19 +117,19 @@ static int run_exscan(const struct job *job)
 }
 
 static const struct op ops[] = {
-	/* name            bytes  reduct. in place root in, others in, root out, others out */
-	{ "barrier",        false, false, false, NOTHING, NOTHING, NOTHING, NOTHING, run_barrier },
-	{ "allreduce",      true,  true,  false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_allreduce },
-	{ "broadcast",      true,  false, true,  WHOLE,   NOTHING, NOTHING, WHOLE,   run_broadcast },
-	{ "allgather",      true,  false, false, BLOCK,   BLOCK,   WHOLE,   WHOLE,   run_allgather },
-	{ "reduce_scatter", true,  true,  false, WHOLE,   WHOLE,   BLOCK,   BLOCK,   run_reduce_scatter },
-	{ "all_to_all",     true,  false, false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_all_to_all },
-	{ "all_to_all_v",   true,  false, false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_all_to_all_v },
-	{ "reduce",         true,  true,  false, WHOLE,   WHOLE,   WHOLE,   NOTHING, run_reduce },
-	{ "gather",         true,  false, false, BLOCK,   BLOCK,   WHOLE,   NOTHING, run_gather },
-	{ "scatter",        true,  false, false, WHOLE,   NOTHING, BLOCK,   BLOCK,   run_scatter },
-	{ "scan",           true,  true,  false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_scan },
-	{ "exscan",         true,  true,  false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_exscan },
+	/* name             bytes  reduct. blocks in place root in, others in, root out, others out */
+	{ "barrier",        false, false, false, false, NOTHING, NOTHING, NOTHING, NOTHING, run_barrier },
+	{ "allreduce",      true,  true,  false, false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_allreduce },
+	{ "broadcast",      true,  false, false, true,  WHOLE,   NOTHING, NOTHING, WHOLE,   run_broadcast },
+	{ "allgather",      true,  false, true,  false, BLOCK,   BLOCK,   WHOLE,   WHOLE,   run_allgather },
+	{ "reduce_scatter", true,  true,  true,  false, WHOLE,   WHOLE,   BLOCK,   BLOCK,   run_reduce_scatter },
+	{ "all_to_all",     true,  false, true,  false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_all_to_all },
+	{ "all_to_all_v",   true,  false, true,  false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_all_to_all_v },
+	{ "reduce",         true,  true,  false, false, WHOLE,   WHOLE,   WHOLE,   NOTHING, run_reduce },
+	{ "gather",         true,  false, true,  false, BLOCK,   BLOCK,   WHOLE,   NOTHING, run_gather },
+	{ "scatter",        true,  false, true,  false, WHOLE,   NOTHING, BLOCK,   BLOCK,   run_scatter },
+	{ "scan",           true,  true,  false, false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_scan },
+	{ "exscan",         true,  true,  false, false, WHOLE,   WHOLE,   WHOLE,   WHOLE,   run_exscan },
 };
 
 #define NOPS (sizeof(ops) / sizeof(ops[0]))
@@ -226,7 +227,7 @@ static bool set_up(struct job *job, size_t largest)
 	return true;
 }
 
-/* Does the size make whole elements of whole blocks? Sets it if so. */
+/* Sets the size. Does it make whole elements, and blocks of at least one? */
 static bool take_size(struct job *job, const struct op *op, size_t bytes)
 {
 	size_t element = op->is_reduction ? 4 : 1;
@@ -237,7 +238,7 @@ static bool take_size(struct job *job, const struct op *op, size_t bytes)
 		job->counts[r] = job->block;
 		job->places[r] = job->block * r;
 	}
-	return job->block > 0 && bytes % element == 0;
+	return (job->block > 0 || !op->has_blocks) && bytes % element == 0;
 }
 
 int main(int argc, char **argv)
