@@ -77,7 +77,7 @@ class Figures:
         return sorted({key[1][1] for key in self.tries if key[0] == cell and key[1][0] == "pldk"}, reverse=True)
 
     def wants(self, cell, state, peer):
-        """Shall this peer run this cell again? Two launches of each choose the best two; one is enough if far behind."""
+        """Shall this peer run again? Two launches of each choose the best two; one is enough if it is far behind."""
         mine = self.count(cell, state, peer)
         ranking = self.peers(cell, state)
         if peer in ranking[:2]:
@@ -173,7 +173,8 @@ def verdict(what, results):
         return [f"{what}: no cell is slower than the best peer: holds in {len(results)} of {len(results)}"]
     lines = [f"{what}: no cell is slower than the best peer: DOES NOT HOLD, slower in {len(slower)} of {len(results)}:"]
     for r in slower:
-        lines.append(f"    {r['op']} of {r['ranks']} ranks, {size_text(r['bytes'])}, state {r['state']}: {r['ratio']:.2f}")
+        cell = f"{r['op']} of {r['ranks']} ranks, {size_text(r['bytes'])}, state {r['state']}"
+        lines.append(f"    {cell}: {r['ratio']:.2f}")
     return lines
 
 

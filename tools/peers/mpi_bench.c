@@ -6,8 +6,8 @@
  * usage: mpirun ... mpi_bench PEER OPERATION BYTES[,BYTES...] SECONDS touch|clean
  *
  * One JSON object a line for each size. BYTES is the largest buffer that a rank has: operations on blocks move
- * BYTES / ranks in each, whole elements. A size of less than one element a block is left out. Rooted operations turn their root from
- * call to call, so that no root can run ahead.
+ * BYTES / ranks in each, whole elements. A size of less than one element a block is left out. Rooted operations turn
+ * their root from call to call, so that no root can run ahead.
  */
 #include "touch.h"
 
