@@ -51,7 +51,7 @@ class Figures:
         self.tries[cell, contestant] += 1
         if record["config"] == "pldk":
             self.providers[cell] = record["provider"]
-            self.modes[cell] = record.get("mode", "auto")
+            self.modes[cell] = record["mode"]
         if not is_kept(record):
             return
         key = cell, state_of(record["probe_before"]), contestant
