@@ -10,6 +10,7 @@
 tool=$tools/pldbench
 limit=100000
 needs "$tool"
+collectives=broadcast,allgather,reduce_scatter,all_to_all,all_to_all_v,reduce,gather,scatter,scan,exscan
 
 # measures LINES ARGUMENT...: are there so many lines, each with all keys and 0 < p10 <= median <= p90?
 measures() {
@@ -34,11 +35,20 @@ is "refuses an unknown operation" usage_error --ops barrier,teleport
 is "refuses a size that is none" usage_error --bytes 4Q
 is "refuses 0 ranks" usage_error --ranks 0
 is "refuses an argument" usage_error barrier
+is "refuses a place" usage_error --placement shelf
+is "refuses a mode" usage_error --mode tree
 is "notify and wait, spinning and sleeping" measures 2 --ops notify_wait --seconds 0.05
 is "barrier with several numbers of ranks" measures 6 --ops barrier --ranks 1,2,3 --seconds 0.05
 is "put and get by size" measures 6 --ops put,get --bytes 1,4K,1M --seconds 0.02
 is "put with notify" measures 2 --ops put_notify --bytes 8,64K --seconds 0.02
 is "allreduce, with all data touched" measures 2 --ops allreduce --bytes 8,64K --ranks 3 --touch --seconds 0.05
+is "every collective" measures 20 --ops "$collectives" --bytes 64,1M --ranks 3 --seconds 0.01
+is "with data in windows, all of it touched" measures 20 --ops "$collectives" --bytes 64,1M --ranks 2 --touch \
+	--placement window --seconds 0.01
+tells() { grep -qE '"median_us":[0-9.e-]+,"probe_ns":([0-9.]+|null),"mode":"auto","placement":"window"' "$out"; }
+is "and its place told" tells
+is "every mode of allreduce" measures 1 --ops allreduce --mode ring --bytes 4K --seconds 0.01
+is "a size without an element for each block is left out" measures 1 --ops reduce_scatter --bytes 8,12 --ranks 3 --seconds 0.01
 is "F1: more ranks than CPUs, with context switches" measures 1 --ops oversubscribed --seconds 0.3
 counts_switches() { grep -qE '"voluntary_switches":[0-9]+,"involuntary_switches":[0-9]+,"cpu_seconds":[0-9.e-]+' "$out"; }
 is "and their number" counts_switches

@@ -34,11 +34,22 @@ struct bench_options {
 	long bytes[LIST_MAX];
 	size_t nbytes;
 	double seconds;
+	enum pldk_mode mode;
+	bool in_window;
 	bool has_touch;
 	bool has_compare;
 };
 
-enum { OPTION_TOUCH = 256, OPTION_VERSION, OPTION_PROBE };
+enum { OPTION_TOUCH = 256, OPTION_VERSION, OPTION_PROBE, OPTION_MODE, OPTION_PLACEMENT };
+
+static const char *const modes[] = {
+	[PLDK_MODE_MESH] = "mesh",
+	[PLDK_MODE_RING] = "ring",
+	[PLDK_MODE_TWO_PHASE] = "two_phase",
+	[PLDK_MODE_AUTO] = "auto",
+};
+
+#define NMODES (sizeof(modes) / sizeof(modes[0]))
 
 static const struct option_row rows[] = {
 	{ 'o', "ops", "OP,...", "what to measure (default: all)" },
@@ -46,6 +57,8 @@ static const struct option_row rows[] = {
 	{ 'b', "bytes", "N,...", "sizes, with K or M (default: 8,4K,64K,1M)" },
 	{ 'p', "provider", "NAME", "dev or shm (default: dev where /dev/pld opens, else shm)" },
 	{ 's', "seconds", "SECONDS", "time for each measurement (default: 0.2)" },
+	{ OPTION_PLACEMENT, "placement", "PLACE", "data of collectives: private (the default) or window" },
+	{ OPTION_MODE, "mode", "MODE", "allreduce: mesh, ring, two_phase or auto (the default)" },
 	{ OPTION_TOUCH, "touch", NULL, "producers write and consumers read all data in each iteration" },
 	{ OPTION_PROBE, "probe", NULL, "measure only the state of the machine" },
 	{ 'c', "compare", "PEER,...", "compare with openmpi, mpich: see pldbench(1)" },
@@ -64,8 +77,9 @@ static _Noreturn void help(void)
 	for (size_t op = 0; op < bench_nops; op++)
 		printf(" %s", bench_ops[op].name);
 	printf("\noversubscribed runs barriers with %d ranks a CPU and counts context switches; it ignores --ranks.\n"
-	       "notify_wait and put_notify are round trips. probe_before and probe_after are the round trip of a\n"
-	       "cache line between two CPUs: compare only measurements with equal probes.\n",
+	       "notify_wait and put_notify are round trips. The size of a collective is that of a rank's largest buffer.\n"
+	       "probe_before and probe_after are the round trip of a cache line between two CPUs: compare only\n"
+	       "measurements with equal probes.\n",
 	       RANKS_PER_CPU);
 	exit(0);
 }
@@ -173,6 +187,16 @@ static int take_option(int key, const char *value, void *context)
 			return options_usage("pldbench", "--seconds wants seconds above 0, not '%s'", value);
 		options->seconds = (double)ns / 1e9;
 		return 0;
+	case OPTION_PLACEMENT:
+		options->in_window = strcmp(value, "window") == 0;
+		if (!options->in_window && strcmp(value, "private") != 0)
+			return options_usage("pldbench", "--placement wants private or window, not '%s'", value);
+		return 0;
+	case OPTION_MODE:
+		for (options->mode = 0; options->mode < NMODES; options->mode++)
+			if (strcmp(modes[options->mode], value) == 0)
+				return 0;
+		return options_usage("pldbench", "--mode wants mesh, ring, two_phase or auto, not '%s'", value);
 	case OPTION_TOUCH:
 		options->has_touch = true;
 		return 0;
@@ -257,6 +281,12 @@ static void print_result(const struct bench_plan *plan, bool has_sleep, struct b
 			 "iterations", (json_int_t)result->iterations, "wait", has_sleep ? "sleep" : "adaptive",
 			 "touch", plan->has_touch, "probe_before", probe_or_null(probes[0]), "probe_after",
 			 probe_or_null(probes[1]));
+	json_object_set_new(line, "median_us", json_real(median / 1e3));
+	json_object_set_new(line, "probe_ns", probe_or_null(probes[0] > probes[1] ? probes[0] : probes[1]));
+	if (plan->op->coll) {
+		json_object_set_new(line, "mode", json_string(modes[plan->mode]));
+		json_object_set_new(line, "placement", json_string(plan->in_window ? "window" : "private"));
+	}
 	if (plan->op->is_transfer)
 		json_object_set_new(line, "gb_per_s", json_real((double)plan->bytes / median));
 	json_object_set_new(line, "voluntary_switches", json_integer(result->voluntary));
@@ -301,7 +331,13 @@ static int measure(const struct bench_plan *plan, const char *provider, bool has
 /* All sizes, and both ways of waiting, of one operation with one number of ranks. */
 static int measure_op(const struct bench_options *options, const struct bench_op *op, int nranks)
 {
-	struct bench_plan plan = { .op = op, .nranks = nranks, .seconds = options->seconds };
+	struct bench_plan plan = {
+		.op = op,
+		.nranks = nranks,
+		.seconds = options->seconds,
+		.mode = options->mode,
+		.in_window = options->in_window,
+	};
 	int ret = 0;
 
 	if (op->is_pair && nranks < 2)
@@ -315,6 +351,8 @@ static int measure_op(const struct bench_options *options, const struct bench_op
 	plan.has_touch = options->has_touch;
 	for (size_t b = 0; b < options->nbytes; b++) {
 		plan.bytes = (size_t)options->bytes[b];
+		if (op->coll && !bench_coll_fits(op->coll, plan.bytes, nranks))
+			continue;
 		ret |= measure(&plan, options->provider, false);
 	}
 	return ret;
@@ -328,6 +366,7 @@ int main(int argc, char **argv)
 		.bytes = { 8, 4096, 65536, 1048576 },
 		.nbytes = 4,
 		.seconds = 0.2,
+		.mode = PLDK_MODE_AUTO,
 	};
 	int first = options_parse("pldbench", rows, NROWS, argc, argv, take_option, &options), ret = 0;
 	cpu_set_t mask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * pldbench's parts: pldbench.c (command line, one process tree a measurement, JSON), pldbench_ops.c (what the ranks
- * do), pldbench_probe.c (the state of the machine).
+ * do), pldbench_coll.c (the collectives), pldbench_probe.c (the state of the machine).
  */
 #ifndef _PLDBENCH_H
 #define _PLDBENCH_H
@@ -13,6 +13,7 @@
 #include <pldk.h>
 
 #define BENCH_SAMPLES_MAX 20000
+#define PATIENCE PLDK_SEC(60)
 
 /**
  * struct bench_result - what the ranks hand to the parent, in memory that they share with it
@@ -36,6 +37,7 @@ struct bench_result {
 	long long wall_ns;
 };
 
+struct bench_coll;
 struct bench_rank;
 
 /**
@@ -47,6 +49,7 @@ struct bench_rank;
  * @is_oversubscribed: with more ranks than CPUs
  * @is_transfer: its bytes make a bandwidth
  * @run: do it @n times; called by every rank; returns 0 or a negative errno
+ * @coll: which collective, or NULL
  */
 struct bench_op {
 	const char *name;
@@ -56,6 +59,7 @@ struct bench_op {
 	bool is_oversubscribed;
 	bool is_transfer;
 	int (*run)(struct bench_rank *rank, long n);
+	const struct bench_coll *coll;
 };
 
 extern const struct bench_op bench_ops[];
@@ -63,7 +67,10 @@ extern const size_t bench_nops;
 
 /**
  * struct bench_plan - one measurement
+ * @bytes: size; of a collective, that of the largest buffer of a rank
  * @seconds: how long to collect samples
+ * @mode: algorithm of an allreduce
+ * @in_window: a collective's data lies in windows, else in private memory
  * @has_touch: the producer writes all of its data before each iteration, the consumer reads all of it afterwards
  */
 struct bench_plan {
@@ -71,7 +78,33 @@ struct bench_plan {
 	int nranks;
 	size_t bytes;
 	double seconds;
+	enum pldk_mode mode;
+	bool in_window;
 	bool has_touch;
+};
+
+/**
+ * struct bench_rank - a rank at work
+ * @window: what put and get reach; of a collective in windows, its input
+ * @turn: rounds so far, expected in a cell
+ * @input: of a collective, as @output
+ * @counts: of the rows of an all_to_all_v
+ * @sum: keeps the reading of touched data alive
+ */
+struct bench_rank {
+	struct pldk_domain *world;
+	const struct bench_plan *plan;
+	int number;
+	int peer;
+	struct pldk_window *signal;
+	struct pldk_window *window;
+	struct pldk_dtensor view;
+	struct pldk_tensor own;
+	char *input;
+	char *output;
+	size_t *counts;
+	int64_t turn;
+	unsigned int sum;
 };
 
 /**
@@ -84,6 +117,37 @@ struct bench_plan {
  * Return: exit code of the rank; it has said on stderr what went wrong.
  */
 int bench_rank_run(int world_fd, int number, const struct bench_plan *plan, struct bench_result *result);
+
+/* The rows of pldbench_coll.c, one a collective that has data. */
+extern const struct bench_coll bench_allreduce, bench_broadcast, bench_allgather, bench_reduce_scatter,
+	bench_all_to_all, bench_all_to_all_v, bench_reduce, bench_gather, bench_scatter, bench_scan, bench_exscan;
+
+/**
+ * bench_coll_fits() - does a collective have whole elements at this size, and blocks of at least one?
+ * @coll: which
+ * @bytes: size
+ * @nranks: ranks
+ *
+ * Return: whether it can be measured.
+ */
+bool bench_coll_fits(const struct bench_coll *coll, size_t bytes, int nranks);
+
+/**
+ * bench_coll_set_up() - make the buffers of a collective
+ * @rank: rank
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_coll_set_up(struct bench_rank *rank);
+
+/**
+ * bench_coll_run() - a collective, @n times; the run of its row
+ * @rank: rank
+ * @n: how often
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_coll_run(struct bench_rank *rank, long n);
 
 /**
  * bench_probe_ns() - round trip of a cache line between the first two CPUs of the affinity mask

@@ -9,6 +9,7 @@
 
 #include "atomic.h"
 #include "launch.h"
+#include "peers/touch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,40 +21,17 @@
 #define BATCH_MIN 10L /* of less, rank 0 may see no more than its own arrival as the last */
 #define BATCH_MAX 100000L
 #define WARM_UP_BATCHES 3
-#define PATIENCE PLDK_SEC(60)
 
-/**
- * struct bench_rank - a rank at work
- * @turn: rounds so far, expected in a cell
- * @sum: keeps the reading of touched data alive
- */
-struct bench_rank {
-	struct pldk_domain *world;
-	const struct bench_plan *plan;
-	int number;
-	int peer;
-	struct pldk_window *signal;
-	struct pldk_window *window;
-	struct pldk_dtensor view;
-	struct pldk_tensor own;
-	float *input;
-	float *output;
-	int64_t turn;
-	unsigned long sum;
-};
-
-static void touch_write(struct bench_rank *rank, void *data)
+static void write_all(struct bench_rank *rank, void *data)
 {
 	if (rank->plan->has_touch)
-		memset(data, (int)rank->turn & 1, rank->plan->bytes);
+		touch_write(data, rank->plan->bytes, (long)rank->turn);
 }
 
-static void touch_read(struct bench_rank *rank, const void *data)
+static void read_all(struct bench_rank *rank, const void *data)
 {
-	const unsigned long *words = data;
-
-	for (size_t i = 0; rank->plan->has_touch && i < rank->plan->bytes / sizeof(*words); i++)
-		rank->sum += words[i];
+	if (rank->plan->has_touch)
+		rank->sum += touch_read(data, rank->plan->bytes);
 }
 
 static int run_notify_wait(struct bench_rank *rank, long n)
@@ -87,7 +65,7 @@ static int run_put(struct bench_rank *rank, long n)
 
 	for (long i = 0; i < n && ret >= 0 && rank->number == 0; i++) {
 		rank->turn++;
-		touch_write(rank, rank->own.data);
+		write_all(rank, rank->own.data);
 		ret = pldk_put(&rank->view, rank->peer, &rank->own, NULL, NULL);
 	}
 	return ret;
@@ -99,7 +77,7 @@ static int run_get(struct bench_rank *rank, long n)
 
 	for (long i = 0; i < n && ret >= 0 && rank->number == 0; i++) {
 		ret = pldk_get(&rank->own, &rank->view, rank->peer, NULL, NULL);
-		touch_read(rank, rank->own.data);
+		read_all(rank, rank->own.data);
 	}
 	return ret;
 }
@@ -108,7 +86,7 @@ static int send_data(struct bench_rank *rank)
 {
 	struct pldk_signal_to to = { rank->signal, 0, rank->turn, PLDK_NOTIFY_SET };
 
-	touch_write(rank, rank->own.data);
+	write_all(rank, rank->own.data);
 	return pldk_put_notify(&rank->view, rank->peer, &rank->own, NULL, NULL, &to);
 }
 
@@ -122,37 +100,32 @@ static int run_put_notify(struct bench_rank *rank, long n)
 			ret = send_data(rank);
 		if (ret >= 0)
 			ret = pldk_wait(rank->signal, 0, PLDK_GE, rank->turn, PATIENCE);
-		touch_read(rank, pldk_window_base(rank->window));
+		read_all(rank, pldk_window_base(rank->window));
 		if (ret >= 0 && rank->number == 1)
 			ret = send_data(rank);
 	}
 	return ret;
 }
 
-static int run_allreduce(struct bench_rank *rank, long n)
-{
-	size_t count = rank->plan->bytes / sizeof(float);
-	int ret = 0;
-
-	for (long i = 0; i < n && ret >= 0; i++) {
-		rank->turn++;
-		touch_write(rank, rank->input);
-		ret = pldk_allreduce(rank->world, rank->input, rank->output, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO,
-				     PATIENCE);
-		touch_read(rank, rank->output);
-	}
-	return ret;
-}
-
 const struct bench_op bench_ops[] = {
 	/*  name            pair   bytes  sleep  over   transfer */
-	{ "notify_wait",    true,  false, true,  false, false, run_notify_wait },
-	{ "barrier",        false, false, true,  false, false, run_barrier },
-	{ "put",            true,  true,  false, false, true,  run_put },
-	{ "get",            true,  true,  false, false, true,  run_get },
-	{ "put_notify",     true,  true,  false, false, false, run_put_notify },
-	{ "allreduce",      false, true,  false, false, true,  run_allreduce },
-	{ "oversubscribed", false, false, false, true,  false, run_barrier },
+	{ "notify_wait",    true,  false, true,  false, false, run_notify_wait, NULL },
+	{ "barrier",        false, false, true,  false, false, run_barrier,     NULL },
+	{ "put",            true,  true,  false, false, true,  run_put,         NULL },
+	{ "get",            true,  true,  false, false, true,  run_get,         NULL },
+	{ "put_notify",     true,  true,  false, false, false, run_put_notify,  NULL },
+	{ "allreduce",      false, true,  false, false, true,  bench_coll_run,  &bench_allreduce },
+	{ "broadcast",      false, true,  false, false, true,  bench_coll_run,  &bench_broadcast },
+	{ "allgather",      false, true,  false, false, true,  bench_coll_run,  &bench_allgather },
+	{ "reduce_scatter", false, true,  false, false, true,  bench_coll_run,  &bench_reduce_scatter },
+	{ "all_to_all",     false, true,  false, false, true,  bench_coll_run,  &bench_all_to_all },
+	{ "all_to_all_v",   false, true,  false, false, true,  bench_coll_run,  &bench_all_to_all_v },
+	{ "reduce",         false, true,  false, false, true,  bench_coll_run,  &bench_reduce },
+	{ "gather",         false, true,  false, false, true,  bench_coll_run,  &bench_gather },
+	{ "scatter",        false, true,  false, false, true,  bench_coll_run,  &bench_scatter },
+	{ "scan",           false, true,  false, false, true,  bench_coll_run,  &bench_scan },
+	{ "exscan",         false, true,  false, false, true,  bench_coll_run,  &bench_exscan },
+	{ "oversubscribed", false, false, false, true,  false, run_barrier,     NULL },
 };
 
 const size_t bench_nops = sizeof(bench_ops) / sizeof(bench_ops[0]);
@@ -166,6 +139,8 @@ static int set_up(struct bench_rank *rank, int world_fd)
 		ret = pldk_signal_create(rank->world, 1, &one, NULL, &rank->signal);
 	if (ret < 0 || bytes == 0)
 		return ret;
+	if (rank->plan->op->coll)
+		return bench_coll_set_up(rank);
 	/* The size is meant in bytes, however small it is. */
 	ret = pldk_window_create_typed(rank->world, 1, &bytes, PLDK_UINT8, NULL, &rank->window);
 	if (ret >= 0)
@@ -173,11 +148,9 @@ static int set_up(struct bench_rank *rank, int world_fd)
 	if (ret < 0)
 		return ret;
 	rank->input = aligned_alloc(64, (rank->plan->bytes + 63) / 64 * 64);
-	rank->output = aligned_alloc(64, (rank->plan->bytes + 63) / 64 * 64);
-	if (!rank->input || !rank->output)
+	if (!rank->input)
 		return -ENOMEM;
 	memset(rank->input, 0, rank->plan->bytes);
-	memset(rank->output, 0, rank->plan->bytes);
 	return pldk_tensor_of(&rank->own, rank->input, PLDK_UINT8, 1, &bytes);
 }
 
@@ -197,6 +170,9 @@ static int run_batch(struct bench_rank *rank, int64_t *n, double *ns)
 	if (!rank->plan->op->is_pair || rank->number < 2)
 		ret = rank->plan->op->run(rank, (long)*n);
 	*ns = (double)(launch_now_ns() - start);
+	/* A collective is over when it is over for the slowest. */
+	if (ret >= 0 && rank->plan->op->coll)
+		ret = pldk_allreduce(rank->world, PLDK_IN_PLACE, ns, 1, PLDK_FP64, PLDK_MAX, PLDK_MODE_AUTO, PATIENCE);
 	return ret < 0 ? ret : 0;
 }
 
@@ -264,8 +240,11 @@ int bench_rank_run(int world_fd, int number, const struct bench_plan *plan, stru
 		getrusage(RUSAGE_SELF, &after);
 		add_usage(result, &before, &after);
 	}
-	free(rank.input);
-	free(rank.output);
+	if (!plan->in_window || !plan->op->coll) {
+		free(rank.input);
+		free(rank.output);
+	}
+	free(rank.counts);
 	if (ret < 0) {
 		fprintf(stderr, "pldbench: %s: %s\n", plan->op->name, pldk_last_error());
 		return 1;
