@@ -141,6 +141,7 @@ void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *a
 	coll->taken = 0;
 	coll->used = 0;
 	coll->credited = 0;
+	coll->passed = 0;
 	coll->is_open = false;
 	if (pldk__likely(coll->is_planned))
 		return;
@@ -178,7 +179,8 @@ int pldk__coll_begin(struct pldk__coll *coll)
 		coll->call.err = pldk__fail(colls->failed,
 					    "rank %u: %s: a chunk of an earlier collective could not be fetched from a far rank",
 					    domain->rank, pldk_event_name(coll->call.op));
-	else if (!coll->is_inline && coll->len && domain->nranks > 1 && pldk__unlikely(!colls->map))
+	else if (!coll->is_inline && coll->len && domain->nranks > 1 && pldk__unlikely(!colls->map) &&
+		 coll->step != pldk__direct_step)
 		coll->call.err = pldk__slot_open(domain, colls);
 	if (!coll->call.err && pldk__unlikely(coll->args.signal != NULL))
 		coll->call.err = pldk__credit_begin(coll);
@@ -306,13 +308,13 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	}
 	if (!err && pldk__unlikely(args->signal != NULL)) {
 		err = goes_on(coll, args) ? 0 : pldk__credit_check(domain, args);
-		if (!err)
-			err = pldk__credit_take(args->signal, pldk_event_name(args->op));
-		is_taken = !err;
+		is_taken = !err && pldk__window_hold(args->signal);
+		if (!err && !is_taken)
+			err = pldk__stale(args->signal, pldk_event_name(args->op));
 	}
 	ret = run_checked(coll, args, site, err, len, elem_size);
 	if (is_taken)
-		pldk__credit_leave(args->signal);
+		pldk__window_release(args->signal);
 	return ret;
 }
 

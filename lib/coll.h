@@ -9,6 +9,7 @@
  *   coll_queue.c   those that were started: one moves at a time, in order
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
+ *   coll_direct.c  the algorithm of large blocks in windows
  *   coll_ring.c    the algorithm of an allreduce that asks for it
  *   coll_credit.c  the last step of a call on a signal window of the caller
  *   coll_slot.c    the outbox: memory that one rank writes and all others read
@@ -22,6 +23,8 @@
 
 #include <pldk/coll_on.h>
 #include <pldk/coll_start.h>
+
+#define PLDK__BLOCK (32u << 10) /* what is combined and brought to another rank at a time: it stays in the cache */
 
 /**
  * struct pldk__coll_args - a collective as the user called it; pldk__coll_check() resolves PLDK_IN_PLACE
@@ -80,16 +83,19 @@ struct pldk__coll_rule {
  * @call, @digest: what all ranks must say alike; call.phase counts the announcements
  * @rule: of its operation
  * @step: of its algorithm
+ * @staged: where that is the direct one: of the algorithm that goes on if it cannot be
  * @len: bytes of a block
  * @chunk: bytes of a block that travel with one number
  * @chunks: numbers that it takes
  * @look: how many of them may be under way
  * @first: the first of them
+ * @passed: numbers of the call before the first
  * @given, @taken: how many were announced and arrived
  * @used: of the ring: how many the left neighbour's data was taken of
  * @credited: how many peers have a credit of this call
  * @is_planned: rule, len, elem_size, digest and what the table chose hold for the next call with the same numbers
- * @is_inline: the data travels in the cells; own is this rank's part of it, as announced
+ * @is_inline: the data travels in the cells
+ * @own: what this rank announced in the cells
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
  * @timeout_ns, @deadline_ns: the deadline is computed from the timeout at the first wait that is in vain; 0 until then
  * @next, @index: among those that were started
@@ -104,6 +110,7 @@ struct pldk__coll {
 	struct pldk__colls *colls;
 	const struct pldk__coll_rule *rule;
 	int (*step)(struct pldk__coll *coll);
+	int (*staged)(struct pldk__coll *coll);
 	struct pldk__coll_args args;
 	struct pldk__call call;
 	int64_t digest;
@@ -118,6 +125,7 @@ struct pldk__coll {
 	uint32_t elem_size;
 	uint32_t look;
 	uint32_t credited;
+	uint32_t passed;
 	bool is_planned;
 	bool is_inline;
 	bool is_open;
@@ -147,6 +155,7 @@ struct pldk__coll {
  * @sources: room for one pointer a rank
  * @scratch: one slot for each rank where some are far, else NULL
  * @failed: errno of a chunk that could not be fetched after it was announced: told to all at the next number
+ * @block: for a piece of a result on its way to its owner
  */
 struct pldk__colls {
 	struct pldk__coll coll;
@@ -163,6 +172,7 @@ struct pldk__colls {
 	const void **sources;
 	char *scratch;
 	int failed;
+	char block[PLDK__BLOCK];
 };
 
 /* coll.c: call and end it. site may be NULL. on: the same for a signal window, from the user. */
@@ -212,6 +222,13 @@ uint64_t pldk__flat_chunks(const struct pldk__coll *coll);
 int pldk__two_phase_step(struct pldk__coll *coll);
 void pldk__two_phase_plan(struct pldk__coll *coll, uint32_t slot_bytes);
 
+/* Of an allreduce or reduce of len bytes: the part that a rank combines. Whole elements and lines. */
+uint64_t pldk__coll_slice(const struct pldk_domain *domain, uint32_t rank, uint64_t len, uint64_t *out_at);
+
+/* coll_direct.c: the same for calls of at least one byte for which pldk__direct_can(). */
+int pldk__direct_step(struct pldk__coll *coll);
+bool pldk__direct_can(const struct pldk__coll *coll);
+
 /* coll_ring.c: the same for an allreduce of at least one byte and two ranks */
 int pldk__ring_step(struct pldk__coll *coll);
 void pldk__ring_plan(struct pldk__coll *coll, uint32_t slot_bytes, uint32_t look);
@@ -219,8 +236,6 @@ void pldk__ring_plan(struct pldk__coll *coll, uint32_t slot_bytes, uint32_t look
 /* coll_credit.c: 0, -EINVAL, -EDOM */
 int pldk__credit_check(const struct pldk_domain *domain, const struct pldk__coll_args *args);
 int pldk__credit_begin(const struct pldk__coll *coll);
-int pldk__credit_take(struct pldk_window *signal, const char *op);
-void pldk__credit_leave(struct pldk_window *signal);
 int pldk__credit_step(struct pldk__coll *coll);
 int pldk__credit_wait(struct pldk__coll *coll);
 

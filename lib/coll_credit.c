@@ -137,25 +137,6 @@ int pldk__credit_begin(const struct pldk__coll *coll)
 	return 0;
 }
 
-/**
- * pldk__credit_take() - a call begins on its window: from now on it is not destroyed or reset
- *
- * Return: 0; -ESTALE: another thread destroys it.
- */
-int pldk__credit_take(struct pldk_window *signal, const char *op)
-{
-	if (!(pldk__add_seq(&signal->waiters, 1) & PLDK__WAITERS_CLOSED))
-		return 0;
-	pldk__sub_seq(&signal->waiters, 1);
-	return pldk__stale(signal, op);
-}
-
-/** pldk__credit_leave() - and ends */
-void pldk__credit_leave(struct pldk_window *signal)
-{
-	pldk__sub_seq(&signal->waiters, 1);
-}
-
 static uint32_t peer_at(const struct pldk_domain *domain, uint32_t i)
 {
 	return (domain->rank + 1 + i) % domain->nranks;

@@ -222,7 +222,7 @@ static int post(struct pldk__coll *coll)
 
 	if (gives)
 		memcpy(coll->own, (const char *)args->input + coll->domain->rank * payload.stride, coll->len);
-	coll->call.phase = (uint32_t)coll->given;
+	coll->call.phase = coll->passed + (uint32_t)coll->given;
 	pldk__announce(coll->domain, &coll->call, coll->digest, gives && !coll->call.err ? &payload : NULL);
 	coll->given++;
 	return coll->call.err;
@@ -276,7 +276,7 @@ int pldk__flat_step(struct pldk__coll *coll)
 				return ret;
 			continue;
 		}
-		coll->call.phase = (uint32_t)coll->taken;
+		coll->call.phase = coll->passed + (uint32_t)coll->taken;
 		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken);
 		if (ret)
 			return ret;

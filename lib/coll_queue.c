@@ -43,7 +43,7 @@ static void pop(struct pldk__colls *colls, int ret)
 	colls->first = coll->next;
 	coll->domain->nstarted--;
 	if (coll->is_taken)
-		pldk__credit_leave(coll->args.signal);
+		pldk__window_release(coll->args.signal);
 	coll->ret = ret;
 	if (ret && !coll->sentence)
 		coll->sentence = strdup(pldk_last_error());
@@ -223,12 +223,12 @@ static int start(struct pldk_domain *domain, struct pldk__thread *thread, struct
 	if (!err && !out)
 		err = pldk__fail(-EINVAL, "%s: out is NULL: the handle must be ended by somebody", op);
 	if (!err && args->signal) {
-		err = pldk__credit_take(args->signal, op);
-		coll->is_taken = !err;
+		coll->is_taken = pldk__window_hold(args->signal);
+		err = coll->is_taken ? 0 : pldk__stale(args->signal, op);
 	}
 	if (!err && pldk__handle_new(domain, coll, &handle)) {
 		if (coll->is_taken)
-			pldk__credit_leave(args->signal);
+			pldk__window_release(args->signal);
 		pldk__or_seq(&colls->room, UINT64_C(1) << coll->index);
 		return -ENOMEM; /* the others were told nothing: it can be called again */
 	}

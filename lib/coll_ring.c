@@ -122,7 +122,7 @@ static int catch_up(struct pldk__coll *coll)
 	int ret = 0;
 
 	while (!ret && coll->taken < coll->given) {
-		coll->call.phase = (uint32_t)coll->taken;
+		coll->call.phase = coll->passed + (uint32_t)coll->taken;
 		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken);
 		if (!ret)
 			coll->taken++;
@@ -155,7 +155,7 @@ int pldk__ring_step(struct pldk__coll *coll)
 			ret = pldk__likely(!coll->call.err) ? give(coll) : 0;
 			if (pldk__unlikely(ret))
 				return ret;
-			coll->call.phase = (uint32_t)coll->given;
+			coll->call.phase = coll->passed + (uint32_t)coll->given;
 			pldk__announce(coll->domain, &coll->call, coll->digest, NULL);
 			coll->given++;
 			if (pldk__unlikely(coll->call.err))

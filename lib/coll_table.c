@@ -18,6 +18,7 @@
 #define FLAT_BYTES (32u << 20)		/* one slot of each rank together */
 #define FLAT_SLOT_MIN (32u << 10)	/* holds 1,024 rows of 32 bytes, and 1,024 counts */
 #define FLAT_SLOT_MAX (1u << 20)
+#define DIRECT_BYTES (32u << 10)	/* of the larger buffer */
 #define TWO_PHASE_BYTES (256u << 10)	/* a block of each rank together */
 #define TWO_PHASE_PAIR_BYTES (2u << 20)	/* the same for two ranks */
 
@@ -73,10 +74,18 @@ static bool is_ring(const struct pldk__coll *coll)
 	       coll->len;
 }
 
-/**
- * pldk__coll_choose() - algorithm, chunk and look of a call whose arguments are checked
- */
-void pldk__coll_choose(struct pldk__coll *coll)
+static uint64_t rows_of(const struct pldk__coll *coll)
+{
+	return coll->rule->has_in_rows || coll->rule->has_out_rows ? coll->domain->nranks : 1;
+}
+
+/* Worth asking everybody where its buffers are. */
+static bool is_large(const struct pldk__coll *coll)
+{
+	return coll->len * rows_of(coll) >= DIRECT_BYTES;
+}
+
+static void choose_staged(struct pldk__coll *coll)
 {
 	uint64_t rows = coll->rule->has_in_rows ? coll->domain->nranks : 1;
 	uint64_t bytes = coll->len * rows;
@@ -107,4 +116,16 @@ void pldk__coll_choose(struct pldk__coll *coll)
 	if (coll->chunk > coll->len)
 		coll->chunk = coll->len;
 	coll->chunks = pldk__flat_chunks(coll);
+}
+
+/**
+ * pldk__coll_choose() - algorithm, chunk and look of a call whose arguments are checked
+ */
+void pldk__coll_choose(struct pldk__coll *coll)
+{
+	choose_staged(coll);
+	if (pldk__direct_can(coll) && is_large(coll)) {
+		coll->staged = coll->step;
+		coll->step = pldk__direct_step;
+	}
 }

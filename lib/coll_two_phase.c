@@ -31,8 +31,10 @@ static uint64_t share(const struct pldk_domain *domain, uint64_t len)
 	return ((len + domain->nranks - 1) / domain->nranks + LINE - 1) & ~(LINE - 1);
 }
 
-/* A rank's slice of len bytes: *out_at and its length. */
-static uint64_t slice(const struct pldk_domain *domain, uint32_t rank, uint64_t len, uint64_t *out_at)
+/**
+ * pldk__coll_slice() - a rank's slice of len bytes: where it begins, *out_at, and its length
+ */
+uint64_t pldk__coll_slice(const struct pldk_domain *domain, uint32_t rank, uint64_t len, uint64_t *out_at)
 {
 	uint64_t most = share(domain, len);
 	uint64_t at = rank * most;
@@ -69,7 +71,7 @@ static int give(struct pldk__coll *coll)
 			   chunk_len(coll, coll->given));
 	if (!coll->given)
 		return 0;
-	len = slice(domain, domain->rank, chunk_len(coll, coll->given - 1), &at);
+	len = pldk__coll_slice(domain, domain->rank, chunk_len(coll, coll->given - 1), &at);
 	ret = pldk__slot_view(coll, domain->nranks, coll->first + coll->given - 1, at, len);
 	if (!ret)
 		pldk__reduce(slot + coll->chunk, coll->colls->sources, domain->nranks, len / coll->elem_size,
@@ -91,7 +93,7 @@ static int take(struct pldk__coll *coll)
 		return 0;
 	for (uint32_t i = 0; i < domain->nranks && !ret; i++) {
 		rank = rank + 1 == domain->nranks ? 0 : rank + 1;
-		len = slice(domain, rank, chunk_len(coll, chunk), &at);
+		len = pldk__coll_slice(domain, rank, chunk_len(coll, chunk), &at);
 		ret = pldk__slot_take(coll, rank, coll->first + coll->taken, coll->chunk,
 				      (char *)coll->args.output + chunk * coll->chunk + at, len);
 	}
@@ -112,13 +114,13 @@ int pldk__two_phase_step(struct pldk__coll *coll)
 				if (pldk__unlikely(ret))
 					return ret;
 			}
-			coll->call.phase = (uint32_t)coll->given;
+			coll->call.phase = coll->passed + (uint32_t)coll->given;
 			pldk__announce(coll->domain, &coll->call, coll->digest, NULL);
 			coll->given++;
 			if (pldk__unlikely(coll->call.err))
 				return coll->call.err;
 		}
-		coll->call.phase = (uint32_t)coll->taken;
+		coll->call.phase = coll->passed + (uint32_t)coll->taken;
 		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken);
 		if (!ret)
 			ret = take(coll);

@@ -573,7 +573,7 @@ struct pldk_window {
 	uint32_t ncells;
 	uint32_t ndim; /* 0: sized in bytes */
 	uint32_t dtype;
-	uint32_t waiters; /* atomic: threads of this rank in a wait on it; only at 0 it can become CLOSED */
+	uint32_t waiters; /* atomic: waits and collectives of this rank that use it; only at 0 it can become CLOSED */
 	int64_t shape[PLDK_MAX_DIMS];
 	char name[PLDK__NAME_MAX]; /* "" or what the user said */
 	uint32_t coll_layout; /* of the collectives on it, see coll_credit.c; 0 before the first */
@@ -589,9 +589,25 @@ const char *pldk__window_text(const struct pldk_window *window, char *buf, size_
 /* The open window of a map, or NULL: for sentences. */
 const struct pldk_window *pldk__window_of(struct pldk_domain *domain, const struct pldk__map *map);
 const struct pldk_window *pldk__window_by_id(struct pldk_domain *domain, uint32_t id);
+/* The open data window of which this rank's slab has all these bytes, held; or NULL. */
+struct pldk_window *pldk__window_at(struct pldk_domain *domain, const void *address, uint64_t len);
 
 /* Bit of waiters: the window is destroyed, or is about to be, and nobody may begin to wait. */
 #define PLDK__WAITERS_CLOSED 0x80000000u
+
+/* Begin to use it: until pldk__window_release() it is neither destroyed nor reset. False: it is being destroyed. */
+static inline bool pldk__window_hold(struct pldk_window *window)
+{
+	if (pldk__likely(!(pldk__add_seq(&window->waiters, 1) & PLDK__WAITERS_CLOSED)))
+		return true;
+	pldk__sub_seq(&window->waiters, 1);
+	return false;
+}
+
+static inline void pldk__window_release(struct pldk_window *window)
+{
+	pldk__sub_seq(&window->waiters, 1);
+}
 
 /* Fail with -ESTALE: it was destroyed. */
 int pldk__stale(const struct pldk_window *window, const char *op);

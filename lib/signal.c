@@ -284,30 +284,26 @@ static int check_awaits(const struct pldk_await *awaits, size_t n, const char *n
 	return 0;
 }
 
+static void release_windows(const struct pldk_await *awaits, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		pldk__window_release(awaits[i].signal);
+}
+
 /* A wait that has to wait: keep its windows from being destroyed meanwhile, see pldk_window_destroy(). */
 static int hold_windows(const struct pldk_await *awaits, size_t n, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct pldk_window *signal = awaits[i].signal;
-
-		if (!(pldk__add_seq(&awaits[i].signal->waiters, 1) & PLDK__WAITERS_CLOSED))
+		if (pldk__window_hold(awaits[i].signal))
 			continue;
-		do
-			pldk__sub_seq(&awaits[i].signal->waiters, 1);
-		while (i-- > 0);
-		return pldk__stale(signal, name);
+		release_windows(awaits, i);
+		return pldk__stale(awaits[i].signal, name);
 	}
 	return 0;
-}
-
-static void release_windows(const struct pldk_await *awaits, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		pldk__sub_seq(&awaits[i].signal->waiters, 1);
 }
 
 static void fill_pred(struct pldk__pred *pred, const struct pldk_await *await)

@@ -73,6 +73,27 @@ const struct pldk_window *pldk__window_by_id(struct pldk_domain *domain, uint32_
 	return window;
 }
 
+/**
+ * pldk__window_at() - the open data window around an address, held
+ */
+struct pldk_window *pldk__window_at(struct pldk_domain *domain, const void *address, uint64_t len)
+{
+	struct pldk_window *window;
+
+	pthread_mutex_lock(&domain->lock);
+	for (window = domain->windows; window; window = window->next) {
+		const uint64_t offset = (uintptr_t)address - (uintptr_t)pldk__slab(window->map, domain->rank);
+
+		if (window->kind == PLD_WINDOW_DATA && offset < window->bytes && len <= window->bytes - offset)
+			break;
+	}
+	/* Who destroys it has closed it to others before it takes it off the list. */
+	if (window && !pldk__window_hold(window))
+		window = NULL;
+	pthread_mutex_unlock(&domain->lock);
+	return window;
+}
+
 /*
  * Checks that others use, too
  */
