@@ -31,8 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS 256u		/* about a microsecond */
-#define LOOKS_PER_PAUSE 8u
 #define DEEP_RANKS 8u		/* up to so many ranks a pair has 2 PLDK__LOOK cells */
 
 /**
@@ -73,75 +71,12 @@ void pldk__rendezvous_close(struct pldk_domain *domain)
 }
 
 /**
- * pldk__coll_lock() - take what one thread at a time has: the collectives of a domain; see announce.h
+ * pldk__coll_is_busy() - another thread has the collectives of the domain
  */
-int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
+int pldk__coll_is_busy(const struct pldk_domain *domain, uint32_t op, uint32_t busy)
 {
-	uint32_t busy = 0;
-	int ret;
-
-	ret = pldk__check_poison(domain, pldk_event_name(op));
-	if (pldk__unlikely(ret))
-		return ret;
-	if (pldk__unlikely(!pldk__cas_seq(&domain->coll_busy, &busy, op)))
-		return pldk__fail(-EBUSY, "rank %u: %s: thread %u is in %s of this domain: one collective at a time", domain->rank,
-				  pldk_event_name(op), pldk__load_relaxed(&domain->coll_tid), pldk_event_name(busy));
-	pldk__store_relaxed(&domain->coll_tid, thread->tid);
-	domain->coll_rec = NULL;
-	pldk__store_relaxed(&thread->line->coll_site, site);
-	pldk__state(thread, PLDK__STATE_COLL);
-	return 0;
-}
-
-/**
- * pldk__coll_unlock() - undo pldk__coll_lock()
- */
-void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread)
-{
-	pldk__state(thread, PLDK__STATE_RUN);
-	pldk__store_relaxed(&thread->line->coll_site, 0);
-	pldk__store_release(&domain->coll_busy, 0);
-}
-
-/**
- * pldk__coll_enter() - begin an operation that is collective over the domain; see announce.h
- */
-int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
-{
-	int ret = pldk__coll_lock(domain, thread, op, site);
-
-	if (pldk__unlikely(ret))
-		return ret;
-	domain->coll_ret = 0;
-	domain->coll_rec = pldk__record(thread, op, 0, site, -1, -1, 0, (int64_t)domain->seq + 1);
-	thread->waited_ns = 0;
-	return 0;
-}
-
-/* The entry's stamp, taken when the others have been told: the counter is not read on their time. */
-static void stamp_entry(struct pldk_domain *domain)
-{
-	if (!domain->coll_rec)
-		return;
-	pldk__store_relaxed(&domain->coll_rec->tsc, pldk__tsc());
-	domain->coll_rec = NULL;
-}
-
-/**
- * pldk__coll_leave() - end it
- *
- * The end is stamped only when there was something to wait for.
- */
-void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
-{
-	int ret = domain->coll_ret;
-	struct pldk__rec *rec;
-
-	rec = pldk__record(thread, PLDK_EV_COLL_END, ret ? PLDK_EVENT_FAILED : 0,
-			   pldk__load_relaxed(&thread->line->coll_site), -1, -1, 0, ret);
-	if (ret || thread->waited_ns > 1)
-		pldk__store_relaxed(&rec->tsc, pldk__tsc());
-	pldk__coll_unlock(domain, thread);
+	return pldk__fail(-EBUSY, "rank %u: %s: thread %u is in %s of this domain: one collective at a time", domain->rank,
+			  pldk_event_name(op), pldk__load_relaxed(&domain->coll_tid), pldk_event_name(busy));
 }
 
 /**
@@ -207,7 +142,7 @@ void pldk__announce(struct pldk_domain *domain, const struct pldk__call *call, i
 	domain->seq = pldk__unlikely(call->err) ? number + PLDK__LOOK : number;
 	/* Whom a far carrier keeps from being told now is told by pldk__arrive_wait(). */
 	(void)tell(domain, payload, domain->has_far ? pldk__now_ns() : PLD_DEADLINE_NEVER);
-	stamp_entry(domain);
+	pldk__coll_stamp(domain);
 }
 
 /* Peers are looked at from the left neighbour on; i counts them. */
@@ -280,10 +215,10 @@ bool pldk__arrive_look(struct pldk_domain *domain)
 
 	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns || is_telling(domain)))
 		return false;
-	for (turn = 1; turn <= LOOKS; turn++) {
+	for (turn = 1; turn <= PLDK__LOOKS; turn++) {
 		if (pldk__load_relaxed(&cell->value) >= expected)
 			return true;
-		if (turn % LOOKS_PER_PAUSE == 0)
+		if (turn % PLDK__LOOKS_PER_PAUSE == 0)
 			pldk__pause();
 	}
 	return false;

@@ -12,6 +12,8 @@
 #define PLDK__DIGEST_MASK ((INT64_C(1) << PLDK__DIGEST_BITS) - 1)
 #define PLDK__AGAIN 1	  /* not yet: wait and ask again */
 #define PLDK__LOOK 4u	  /* most announcements of one call that are under way */
+#define PLDK__LOOKS 256u  /* at a cell that is not there yet, before the machinery of a wait: about a microsecond */
+#define PLDK__LOOKS_PER_PAUSE 8u
 #define PLDK__INLINE 40u  /* payload bytes in the line of a cell */
 #define PLDK__CALL_ARGS 6
 #define PLDK__CALLS 32u	  /* entries of a call ledger */
@@ -74,18 +76,82 @@ struct pldk__control {
 	struct pldk__call_entry calls[PLDK__CALLS];
 };
 
+int pldk__coll_is_busy(const struct pldk_domain *domain, uint32_t op, uint32_t busy);
+
 /**
- * pldk__coll_enter() - begin an operation that is collective over the domain
- *
- * Records the entry, and pldk__coll_leave() its end: the caller records nothing.
+ * pldk__coll_lock() - take what one thread at a time has: the collectives of a domain
  *
  * Return: 0; -EBUSY: another thread is in one ("thread 22 is in allreduce of this domain"); -ECANCELED: poisoned.
  */
-int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site);
-void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread);
-/* The same without the records. */
-int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site);
-void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread);
+static inline int pldk__coll_lock(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
+{
+	uint32_t busy = 0;
+
+	if (pldk__unlikely(pldk__load_relaxed(&domain->pd->status->poison)))
+		return pldk__fail_poison(domain, pldk_event_name(op));
+	if (pldk__unlikely(!pldk__cas_seq(&domain->coll_busy, &busy, op)))
+		return pldk__coll_is_busy(domain, op, busy);
+	pldk__store_relaxed(&domain->coll_tid, thread->tid);
+	domain->coll_rec = NULL;
+	pldk__store_relaxed(&thread->line->coll_site, site);
+	pldk__state(thread, PLDK__STATE_COLL);
+	return 0;
+}
+
+static inline void pldk__coll_unlock(struct pldk_domain *domain, struct pldk__thread *thread)
+{
+	pldk__state(thread, PLDK__STATE_RUN);
+	pldk__store_relaxed(&thread->line->coll_site, 0);
+	pldk__store_release(&domain->coll_busy, 0);
+}
+
+/**
+ * pldk__coll_enter() - begin an operation that is collective over the domain
+ *
+ * Records the entry, and pldk__coll_leave() its end: the caller records nothing. Return: as pldk__coll_lock().
+ */
+static inline int pldk__coll_enter(struct pldk_domain *domain, struct pldk__thread *thread, uint32_t op, uint32_t site)
+{
+	int ret = pldk__coll_lock(domain, thread, op, site);
+
+	if (pldk__unlikely(ret))
+		return ret;
+	domain->coll_ret = 0;
+	domain->coll_rec = pldk__record(thread, op, 0, site, -1, -1, 0, (int64_t)domain->seq + 1);
+	thread->waited_ns = 0;
+	return 0;
+}
+
+/* The entry's stamp, taken when the others have been told: the counter is not read on their time. */
+static inline void pldk__coll_stamp(struct pldk_domain *domain)
+{
+	if (domain->coll_rec && !pldk__load_relaxed(&domain->coll_rec->tsc))
+		pldk__store_relaxed(&domain->coll_rec->tsc, pldk__tsc());
+}
+
+/* The end, stamped only when there was something to wait for. */
+static inline void pldk__coll_leave(struct pldk_domain *domain, struct pldk__thread *thread)
+{
+	int ret = domain->coll_ret;
+	struct pldk__rec *rec;
+
+	rec = pldk__record(thread, PLDK_EV_COLL_END, ret ? PLDK_EVENT_FAILED : 0,
+			   pldk__load_relaxed(&thread->line->coll_site), -1, -1, 0, ret);
+	if (ret || thread->waited_ns > 1)
+		pldk__store_relaxed(&rec->tsc, pldk__tsc());
+	pldk__coll_unlock(domain, thread);
+}
+
+/* The same for one that had no time to be seen: the entry's record says that it is the end, too. */
+static inline void pldk__coll_leave_at_once(struct pldk_domain *domain, struct pldk__thread *thread)
+{
+	if (pldk__unlikely(thread->is_shared)) {
+		pldk__coll_leave(domain, thread);
+		return;
+	}
+	pldk__record_flag(domain->coll_rec, PLDK_EVENT_DONE_AT_ONCE);
+	pldk__coll_unlock(domain, thread);
+}
 
 /**
  * pldk__rendezvous() - meet all other ranks of the domain, who must say the same

@@ -158,6 +158,7 @@ void pldk__coll_prepare(struct pldk__coll *coll, const struct pldk__coll_args *a
 	coll->chunks = 1;
 	coll->step = pldk__flat_step;
 	coll->is_inline = false;
+	coll->is_small = false;
 }
 
 /**
@@ -173,6 +174,7 @@ int pldk__coll_begin(struct pldk__coll *coll)
 		return 0;
 	if (pldk__unlikely(!coll->is_planned)) {
 		pldk__coll_choose(coll);
+		pldk__small_plan(coll);
 		coll->is_planned = !coll->args.send_counts; /* whose number of chunks is found out on the way */
 	}
 	if (pldk__unlikely(colls->failed))
@@ -318,6 +320,40 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 	return ret;
 }
 
+/* Like the last call, with nothing between: coll_small.c. True if it went that way, with its outcome. */
+static inline bool run_small(struct pldk_domain *domain, struct pldk__thread *thread,
+			     const struct pldk__coll_args *user, uint32_t site, int64_t timeout_ns, int *ret)
+{
+	struct pldk__data *data = pldk__load_acquire(&domain->data);
+	struct pldk__colls *colls = data ? data->colls : NULL;
+	struct pldk__coll_args args;
+	struct pldk__coll *coll;
+	bool at_once = false;
+
+	if (pldk__unlikely(!colls))
+		return false;
+	coll = &colls->coll;
+	if (!coll->is_planned || !coll->is_small || !is_alike(&coll->args, user) ||
+	    pldk__unlikely(domain->nstarted || pldk__is_open(domain) || domain->nwakes || colls->failed))
+		return false;
+	if (coll->len && pldk__unlikely(!pldk__coll_is_plain(user, coll->len * domain->nranks, coll->len * domain->nranks))) {
+		args = *user;
+		user = &args;
+		if (pldk__coll_check_buffers(domain, &args, coll->len))
+			return false;
+	}
+	coll->thread = thread;
+	coll->timeout_ns = timeout_ns;
+	coll->deadline_ns = 0;
+	*ret = pldk__small_run(coll, user, site, &at_once);
+	domain->coll_ret = *ret;
+	if (at_once)
+		pldk__coll_leave_at_once(domain, thread);
+	else
+		pldk__coll_leave(domain, thread);
+	return true;
+}
+
 /**
  * pldk__coll_run() - a blocking collective, from the public call to its end
  * @site: where it was called, or NULL
@@ -330,7 +366,7 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const struct pldk__coll_args *user,
 		   int64_t timeout_ns)
 {
-	struct pldk__coll_args args = *user;
+	struct pldk__coll_args args;
 	struct pldk__thread *thread;
 	uint32_t site_id;
 	int ret;
@@ -339,12 +375,14 @@ int pldk__coll_run(struct pldk_site *site, struct pldk_domain *domain, const str
 	if (pldk__unlikely(ret))
 		return ret;
 	site_id = pldk__site_id(site);
-	ret = pldk__coll_enter(domain, thread, args.op, site_id);
-	if (pldk__likely(!ret)) {
-		ret = run(domain, thread, &args, site_id, timeout_ns);
-		domain->coll_ret = ret;
-		pldk__coll_leave(domain, thread);
-	}
+	ret = pldk__coll_enter(domain, thread, user->op, site_id);
+	if (pldk__unlikely(ret) || pldk__likely(run_small(domain, thread, user, site_id, timeout_ns, &ret)))
+		goto out;
+	args = *user;
+	ret = run(domain, thread, &args, site_id, timeout_ns);
+	domain->coll_ret = ret;
+	pldk__coll_leave(domain, thread);
+out:
 	pldk__leave(thread);
 	return ret;
 }

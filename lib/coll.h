@@ -7,6 +7,7 @@
  *   coll_check.c   everything that can be refused without the others
  *   coll.c         the driver: begin, step, wait, be interrupted, go on
  *   coll_queue.c   those that were started: one moves at a time, in order
+ *   coll_small.c   the short way of those whose data fits into the cells
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
  *   coll_direct.c  the algorithm of large blocks in windows
@@ -94,6 +95,8 @@ struct pldk__coll_rule {
  * @used: of the ring: how many the left neighbour's data was taken of
  * @credited: how many peers have a credit of this call
  * @is_planned: rule, len, elem_size, digest and what the table chose hold for the next call with the same numbers
+ * @is_small: and one that is planned may go the short way (coll_small.c)
+ * @gives: this rank has something to give
  * @is_inline: the data travels in the cells
  * @own: what this rank announced in the cells
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
@@ -127,6 +130,8 @@ struct pldk__coll {
 	uint32_t credited;
 	uint32_t passed;
 	bool is_planned;
+	bool is_small;
+	bool gives;
 	bool is_inline;
 	bool is_open;
 	int64_t timeout_ns;
@@ -206,6 +211,17 @@ int pldk__coll_check(const struct pldk_domain *domain, struct pldk__coll_args *a
 		     uint32_t *out_elem_size);
 /* The same for arguments whose numbers are known to be good. len: of a block */
 int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len);
+static inline bool pldk__overlap(const void *a, uint64_t a_len, const void *b, uint64_t b_len)
+{
+	return (uintptr_t)a < (uintptr_t)b + b_len && (uintptr_t)b < (uintptr_t)a + a_len;
+}
+
+/* Two buffers that have nothing to do with each other are right for every operation. */
+static inline bool pldk__coll_is_plain(const struct pldk__coll_args *args, uint64_t in_len, uint64_t out_len)
+{
+	return (uintptr_t)args->input > (uintptr_t)PLDK_IN_PLACE && (uintptr_t)args->output > (uintptr_t)PLDK_IN_PLACE &&
+	       !pldk__overlap(args->input, in_len, args->output, out_len);
+}
 /* Is this rank among them? */
 static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uint8_t who)
 {
@@ -215,8 +231,13 @@ static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uin
 
 /* coll_flat.c: go as far as possible without waiting. 0: done; PLDK__AGAIN: wait for what it lacks; errno */
 int pldk__flat_step(struct pldk__coll *coll);
+int pldk__flat_take(struct pldk__coll *coll);
 /* Numbers that it takes, as far as this is known before the counts of all_to_all_v are. */
 uint64_t pldk__flat_chunks(const struct pldk__coll *coll);
+
+/* coll_small.c */
+void pldk__small_plan(struct pldk__coll *coll);
+int pldk__small_run(struct pldk__coll *coll, const struct pldk__coll_args *args, uint32_t site, bool *out_at_once);
 
 /* coll_two_phase.c: the same for an allreduce or reduce of at least one byte and two ranks */
 int pldk__two_phase_step(struct pldk__coll *coll);

@@ -83,11 +83,6 @@ static int check_counts(const struct pldk_domain *domain, const struct pldk__col
 	return 0;
 }
 
-static bool overlap(const void *a, uint64_t a_len, const void *b, uint64_t b_len)
-{
-	return (uintptr_t)a < (uintptr_t)b + b_len && (uintptr_t)b < (uintptr_t)a + a_len;
-}
-
 /* Resolve PLDK_IN_PLACE and its twin, equal pointers. True if the input stands where the result will be. */
 static bool in_place(const struct pldk_domain *domain, const struct pldk__coll_rule *rule, struct pldk__coll_args *args,
 		     uint64_t len)
@@ -108,10 +103,8 @@ static bool in_place(const struct pldk_domain *domain, const struct pldk__coll_r
 	return true;
 }
 
-/**
- * pldk__coll_check_buffers() - the part that looks at the buffers that this rank uses; see coll.h
- */
-int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len)
+/* NULL, PLDK_IN_PLACE, one buffer for both, or buffers that share bytes. */
+static int check_special(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len)
 {
 	const struct pldk__coll_rule *rule = pldk__coll_rule(args->op);
 	const char *op = pldk_event_name(args->op);
@@ -151,12 +144,24 @@ int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll
 	}
 	if (args->op == PLDK_EV_REDUCE_SCATTER && args->output == own_row)
 		return 0;
-	if (overlap(args->input, in_len, args->output, out_len))
+	if (pldk__overlap(args->input, in_len, args->output, out_len))
 		return pldk__fail(-EINVAL, "%s: input and output overlap%s", op,
 				  rule->in_place == PLDK__COLL_NOBODY ? ": use another buffer" :
 				  rule->has_out_rows ? ", but the input is not the own row of the output: use PLDK_IN_PLACE or another buffer" :
 						       " but are not equal: use one buffer or PLDK_IN_PLACE");
 	return 0;
+}
+
+/**
+ * pldk__coll_check_buffers() - the part that looks at the buffers that this rank uses; see coll.h
+ */
+int pldk__coll_check_buffers(const struct pldk_domain *domain, struct pldk__coll_args *args, uint64_t len)
+{
+	const struct pldk__coll_rule *rule = &rules[args->op];
+	uint64_t in_len = rule->has_in_rows ? domain->nranks * len : len;
+	uint64_t out_len = rule->has_out_rows ? domain->nranks * len : len;
+
+	return pldk__coll_is_plain(args, in_len, out_len) ? 0 : check_special(domain, args, len);
 }
 
 /**

@@ -241,7 +241,7 @@ static void combine(const struct pldk__coll *coll, const struct buffers *buffers
 
 	for (uint32_t r = 0; r < coll->domain->nranks; r++)
 		sources[r] = buffers->in[r] + at;
-	pldk__reduce(to, sources, coll->domain->nranks, len / coll->elem_size, coll->args.dtype, coll->args.reduce);
+	pldk__reduce(to, sources, coll->domain->nranks, len, coll->args.dtype, coll->args.reduce);
 }
 
 /* Combine the own slice, piece by piece: what is brought to the others is still in the cache. */

@@ -163,7 +163,7 @@ static int combine(struct pldk__coll *coll, uint64_t piece, char *to, uint64_t l
 		return n ? copy(coll, 0, piece, to, len) : 0;
 	ret = view(coll, n, piece, len);
 	if (!ret)
-		pldk__reduce(to, coll->colls->sources, n, len / coll->elem_size, coll->args.dtype, coll->args.reduce);
+		pldk__reduce(to, coll->colls->sources, n, len, coll->args.dtype, coll->args.reduce);
 	return ret;
 }
 
@@ -187,8 +187,10 @@ static int take_rows(struct pldk__coll *coll, uint64_t piece, uint64_t at)
 	return ret;
 }
 
-/* Chunk `taken` of all has arrived: take from it what this rank wants. */
-static int take(struct pldk__coll *coll)
+/**
+ * pldk__flat_take() - chunk `taken` of all has arrived: take from it what this rank wants
+ */
+int pldk__flat_take(struct pldk__coll *coll)
 {
 	const struct pldk__coll_args *args = &coll->args;
 	uint64_t piece = coll->rule->has_in_rows ? coll->domain->rank * coll->chunk : 0;
@@ -280,7 +282,7 @@ int pldk__flat_step(struct pldk__coll *coll)
 		ret = pldk__arrived(coll->domain, &coll->call, coll->digest, coll->first + coll->taken);
 		if (ret)
 			return ret;
-		ret = take(coll);
+		ret = pldk__flat_take(coll);
 		if (pldk__unlikely(ret))
 			return ret;
 		coll->taken++;

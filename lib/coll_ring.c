@@ -95,7 +95,7 @@ static int give(struct pldk__coll *coll)
 	if (ret)
 		return ret;
 	sources[1] = (const char *)coll->args.input + at;
-	pldk__reduce(slot, sources, 2, len / coll->elem_size, coll->args.dtype, coll->args.reduce);
+	pldk__reduce(slot, sources, 2, len, coll->args.dtype, coll->args.reduce);
 	if (step == nranks - 1)
 		pldk__copy((char *)coll->args.output + at, slot, len);
 	return 0;

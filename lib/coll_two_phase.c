@@ -74,8 +74,8 @@ static int give(struct pldk__coll *coll)
 	len = pldk__coll_slice(domain, domain->rank, chunk_len(coll, coll->given - 1), &at);
 	ret = pldk__slot_view(coll, domain->nranks, coll->first + coll->given - 1, at, len);
 	if (!ret)
-		pldk__reduce(slot + coll->chunk, coll->colls->sources, domain->nranks, len / coll->elem_size,
-			     coll->args.dtype, coll->args.reduce);
+		pldk__reduce(slot + coll->chunk, coll->colls->sources, domain->nranks, len, coll->args.dtype,
+			     coll->args.reduce);
 	return ret;
 }
 

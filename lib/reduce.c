@@ -25,6 +25,8 @@
 #include <immintrin.h>
 #endif
 
+#define WIDE_MIN 64u
+
 /* Bytes at..end of all arrays. */
 typedef void (*kernel_fn)(char *dst, const char *const *srcs, uint32_t nsrcs, size_t at, size_t end);
 
@@ -194,15 +196,16 @@ static inline const struct kernels *kernels(void)
  * @dst: result; may be one of the sources, or must not overlap them
  * @srcs: sources, combined in this order; any alignment
  * @nsrcs: their number, at least 1
- * @count: elements, may be 0
+ * @len: bytes of each; whole elements, may be 0
  * @dtype: enum pldk_dtype, checked by the caller
  * @op: enum pldk_reduce_op, checked by the caller
  */
-void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t count, uint32_t dtype, uint32_t op)
+void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t len, uint32_t dtype, uint32_t op)
 {
-	size_t len = count * pldk_dtype_size((enum pldk_dtype)dtype);
+	/* What fills no wide vector would be handed on by those kernels. */
+	const struct kernels *k = len < WIDE_MIN ? &kernels_baseline : kernels();
 
-	kernels()->fn[dtype][op](dst, (const char *const *)srcs, nsrcs, 0, len);
+	k->fn[dtype][op](dst, (const char *const *)srcs, nsrcs, 0, len);
 }
 
 /* Four 16-bit floats of a word, added one by one. */

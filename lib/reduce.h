@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Combine count elements of nsrcs >= 1 sources in the order given. dst may be one of them, or must not overlap them. */
-void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t count, uint32_t dtype, uint32_t op);
+/*
+ * Combine the elements of nsrcs >= 1 sources of len bytes in the order given. dst may be one of them, or must not
+ * overlap them.
+ */
+void pldk__reduce(void *dst, const void *const *srcs, uint32_t nsrcs, size_t len, uint32_t dtype, uint32_t op);
 
 #endif /* _PLDK_REDUCE_H */
