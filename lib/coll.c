@@ -329,6 +329,7 @@ static inline bool run_small(struct pldk_domain *domain, struct pldk__thread *th
 	struct pldk__coll_args args;
 	struct pldk__coll *coll;
 	bool at_once = false;
+	uint64_t rows_len;
 
 	if (pldk__unlikely(!colls))
 		return false;
@@ -336,7 +337,8 @@ static inline bool run_small(struct pldk_domain *domain, struct pldk__thread *th
 	if (!coll->is_planned || !coll->is_small || !is_alike(&coll->args, user) ||
 	    pldk__unlikely(domain->nstarted || pldk__is_open(domain) || domain->nwakes || colls->failed))
 		return false;
-	if (coll->len && pldk__unlikely(!pldk__coll_is_plain(user, coll->len * domain->nranks, coll->len * domain->nranks))) {
+	rows_len = coll->len * domain->nranks;
+	if (rows_len && pldk__unlikely(!pldk__coll_is_plain(user, rows_len, rows_len))) {
 		args = *user;
 		user = &args;
 		if (pldk__coll_check_buffers(domain, &args, coll->len))

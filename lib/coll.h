@@ -219,7 +219,9 @@ static inline bool pldk__overlap(const void *a, uint64_t a_len, const void *b, u
 /* Two buffers that have nothing to do with each other are right for every operation. */
 static inline bool pldk__coll_is_plain(const struct pldk__coll_args *args, uint64_t in_len, uint64_t out_len)
 {
-	return (uintptr_t)args->input > (uintptr_t)PLDK_IN_PLACE && (uintptr_t)args->output > (uintptr_t)PLDK_IN_PLACE &&
+	const uintptr_t in_place = (uintptr_t)PLDK_IN_PLACE;
+
+	return (uintptr_t)args->input > in_place && (uintptr_t)args->output > in_place &&
 	       !pldk__overlap(args->input, in_len, args->output, out_len);
 }
 /* Is this rank among them? */

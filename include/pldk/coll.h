@@ -2,7 +2,8 @@
 /*
  * Collectives: every rank of a domain calls the same ones, in the same order, with the same arguments.
  *
- * Buffers may lie anywhere: in private memory or in a window. Counts are in elements, 64 bits, and may be 0: the call
+ * Buffers may lie anywhere: in private memory or in a window. Large blocks are fastest when the buffers of all ranks are
+ * in windows of the domain (each of them in one that all ranks use): then nothing is copied on the way. Counts are in elements, 64 bits, and may be 0: the call
  * still synchronises. What a rank does not use (the output of a rank that is not the root of a reduce) may be NULL.
  * Input == output is in place where PLDK_IN_PLACE is; any other overlap is -EINVAL.
  *
@@ -17,11 +18,12 @@
  * A call that fails with -ETIMEDOUT, -EAGAIN or -EINTR is not over on the other ranks: this rank may be part of their
  * result. Make the same call again, with the same buffers and unchanged input, to go on where it stopped; its result is
  * then that of the first call. Any other collective instead ends in -EPROTO on all, unless the interrupted one was
- * complete but for this rank.
+ * complete but for this rank. Of large blocks in windows the others read inputs and write results where they are; an
+ * interrupted call leaves its buffers to them until it, or another collective of the domain, has returned.
  *
  * Order (entry of X precedes exit of Y): barrier, allreduce, allgather, reduce_scatter, all_to_all(_v): all to all.
  * broadcast, scatter: the root to the others. reduce, gather: the others to the root. scan, exscan: lower to higher
- * ranks. Also with count 0. A failed call orders nothing.
+ * ranks. Also with count 0. A failed call orders nothing, and its output is undefined.
  *
  * Errors of all: -EINVAL, -EPROTO (ranks disagree on operation, mode, dtype, op, count or root; names them),
  * -EOWNERDEAD, -ESHUTDOWN (a rank finalised instead), -ETIMEDOUT (names who has not arrived), -EAGAIN (PLDK_TRY),
