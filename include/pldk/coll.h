@@ -2,10 +2,11 @@
 /*
  * Collectives: every rank of a domain calls the same ones, in the same order, with the same arguments.
  *
- * Buffers may lie anywhere: in private memory or in a window. Large blocks are fastest when the buffers of all ranks are
- * in windows of the domain (each of them in one that all ranks use): then nothing is copied on the way. Counts are in elements, 64 bits, and may be 0: the call
- * still synchronises. What a rank does not use (the output of a rank that is not the root of a reduce) may be NULL.
- * Input == output is in place where PLDK_IN_PLACE is; any other overlap is -EINVAL.
+ * Buffers may lie anywhere: in private memory or in a window. Large blocks are fastest when those of all ranks are in
+ * windows of the domain (each in one that all ranks use in the call): then nothing is copied on the way. Counts are in
+ * elements, 64 bits, and may be 0: the call still synchronises. What a rank does not use (the output of a rank that is
+ * not the root of a reduce) may be NULL. Input == output is in place where PLDK_IN_PLACE is; any other overlap is
+ * -EINVAL.
  *
  * Results are bit-identical on all ranks, and in rank order: element i is combined over ranks 0, 1, .. P-1 whatever the
  * count and the algorithm. Only PLDK_MODE_RING has an order of its own: segment s of P, which begins at element
@@ -27,8 +28,8 @@
  *
  * Errors of all: -EINVAL, -EPROTO (ranks disagree on operation, mode, dtype, op, count or root; names them),
  * -EOWNERDEAD, -ESHUTDOWN (a rank finalised instead), -ETIMEDOUT (names who has not arrived), -EAGAIN (PLDK_TRY),
- * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOVERFLOW, -ENOMEM. Arguments that are wrong on one rank alone still take
- * part: it has its errno at once, the others get that errno and its sentence.
+ * -EINTR, -ECANCELED, -EDEADLK, -EBUSY, -EOVERFLOW, -ENOMEM, -ESTALE (its window is destroyed). Arguments that are
+ * wrong on one rank alone still take part: it has its errno at once, the others get that errno and its sentence.
  */
 #ifndef _PLDK_COLL_H
 #define _PLDK_COLL_H
