@@ -42,11 +42,12 @@ is "barrier with several numbers of ranks" measures 6 --ops barrier --ranks 1,2,
 is "put and get by size" measures 6 --ops put,get --bytes 1,4K,1M --seconds 0.02
 is "put with notify" measures 2 --ops put_notify --bytes 8,64K --seconds 0.02
 is "allreduce, with all data touched" measures 2 --ops allreduce --bytes 8,64K --ranks 3 --touch --seconds 0.05
-is "every collective" measures 20 --ops "$collectives" --bytes 64,1M --ranks 3 --seconds 0.01
-is "with data in windows, all of it touched" measures 20 --ops "$collectives" --bytes 64,1M --ranks 2 --touch \
+tells() { grep -qE '"median_us":[0-9.e-]+,"probe_ns":([0-9.]+|null),"mode":"auto","placement":"'"$1"'"' "$out"; }
+is "every collective" measures 10 --ops "$collectives" --bytes 64 --ranks 3 --seconds 0.01
+is "from private memory" tells private
+is "with data in windows, all of it touched" measures 10 --ops "$collectives" --bytes 64K --ranks 2 --touch \
 	--placement window --seconds 0.01
-tells() { grep -qE '"median_us":[0-9.e-]+,"probe_ns":([0-9.]+|null),"mode":"auto","placement":"window"' "$out"; }
-is "and its place told" tells
+is "and its place told" tells window
 is "every mode of allreduce" measures 1 --ops allreduce --mode ring --bytes 4K --seconds 0.01
 is "a size without an element for each block is left out" measures 1 --ops reduce_scatter --bytes 8,12 --ranks 3 --seconds 0.01
 is "F1: more ranks than CPUs, with context switches" measures 1 --ops oversubscribed --seconds 0.3
