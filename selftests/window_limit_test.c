@@ -105,10 +105,10 @@ static uint64_t whole_blocks(void)
  * C10: the same on a machine whose memory is in pieces, with neighbours that nobody can move: windows took all of it,
  * then every other one was closed.
  */
-TEST_F_TIMEOUT(window, memory_in_pieces_is_enough, 150)
+TEST_F_TIMEOUT(window, memory_in_pieces_is_enough, 300)
 {
 	const uint64_t piece = 64 << 10, left = 64 << 20, want = 130 << 20;
-	uint64_t whole, bytes, end = pld_now() + 60 * SEC;
+	uint64_t whole, bytes, end = pld_now() + 45 * SEC; /* closing them takes longer on an instrumented kernel */
 	int dom, r, ret;
 	uint32_t n, i;
 
