@@ -7,7 +7,7 @@
  *   coll_check.c   everything that can be refused without the others
  *   coll.c         the driver: begin, step, wait, be interrupted, go on
  *   coll_queue.c   those that were started: one moves at a time, in order
- *   coll_small.c   the short way of those whose data fits into the cells
+ *   coll_small.c   the short way of those that take one number
  *   coll_flat.c    the algorithm of small and of most data, for all operations
  *   coll_two_phase.c  the algorithm of large allreduce and reduce
  *   coll_direct.c  the algorithm of large blocks in windows
@@ -96,7 +96,7 @@ struct pldk__coll_rule {
  * @credited: how many peers have a credit of this call
  * @is_planned: rule, len, elem_size, digest and what the table chose hold for the next call with the same numbers
  * @is_small: and one that is planned may go the short way (coll_small.c)
- * @gives: this rank has something to give
+ * @gives: this rank has something to put into the cells
  * @is_inline: the data travels in the cells
  * @own: what this rank announced in the cells
  * @is_open: it was interrupted, and goes on when the same call is made again while domain->seq is @seq
@@ -233,6 +233,7 @@ static inline bool pldk__coll_is(const struct pldk_domain *domain, int root, uin
 
 /* coll_flat.c: go as far as possible without waiting. 0: done; PLDK__AGAIN: wait for what it lacks; errno */
 int pldk__flat_step(struct pldk__coll *coll);
+void pldk__flat_give(struct pldk__coll *coll);
 int pldk__flat_take(struct pldk__coll *coll);
 /* Numbers that it takes, as far as this is known before the counts of all_to_all_v are. */
 uint64_t pldk__flat_chunks(const struct pldk__coll *coll);

@@ -56,8 +56,10 @@ static uint64_t chunk_len(const struct pldk__coll *coll, uint64_t at, size_t ele
 	return at >= len ? 0 : len - at < coll->chunk ? len - at : coll->chunk;
 }
 
-/* Put chunk `given` into the own slot. */
-static void give(struct pldk__coll *coll)
+/**
+ * pldk__flat_give() - put chunk `given` into the own slot, of the next number
+ */
+void pldk__flat_give(struct pldk__coll *coll)
 {
 	const struct pldk__coll_args *args = &coll->args;
 	uint32_t nranks = coll->domain->nranks;
@@ -272,7 +274,7 @@ int pldk__flat_step(struct pldk__coll *coll)
 		if (coll->given < coll->chunks && coll->given < coll->taken + look) {
 			pldk__wake_all(coll->domain);
 			if (pldk__likely(!coll->call.err) && !coll->is_inline)
-				give(coll);
+				pldk__flat_give(coll);
 			ret = post(coll);
 			if (pldk__unlikely(ret))
 				return ret;

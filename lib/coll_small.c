@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The short way of a collective whose data fits into the cells, when a program makes the same one again.
+ * The short way of a collective that takes one number, when a program makes the same one again.
  *
  * It does what the flat algorithm does, with the same words in the same order (coll_flat.c, announce.c): check the
  * buffers, write the ledger, tell every peer, look for their cells, take. What it leaves out is what the last call has
@@ -22,10 +22,9 @@ void pldk__small_plan(struct pldk__coll *coll)
 {
 	const struct pldk_domain *domain = coll->domain;
 
-	coll->is_small = (coll->is_inline || !coll->len) && !domain->is_spread && !domain->has_far &&
-			 domain->nranks > 1 && domain->nranks <= RANKS_MAX && !coll->args.signal &&
-			 !coll->args.send_counts && !pldk__call_is_full(&coll->call);
-	coll->gives = coll->len && pldk__coll_is(domain, coll->args.root, coll->rule->reads);
+	coll->is_small = coll->step == pldk__flat_step && coll->chunks == 1 && !domain->is_spread && domain->nranks > 1 &&
+			 domain->nranks <= RANKS_MAX && !coll->args.signal && !pldk__call_is_full(&coll->call);
+	coll->gives = coll->is_inline && coll->len && pldk__coll_is(domain, coll->args.root, coll->rule->reads);
 }
 
 /* Most blocks are one element: then the length is known here. */
@@ -84,7 +83,7 @@ static bool look(const struct pldk_domain *domain, const struct pld_cell *cells,
 	return true;
 }
 
-/* Everybody's part is in the own cells. */
+/* Everybody's part is here. */
 static int take(struct pldk__coll *coll, const struct pld_cell *cells)
 {
 	const struct pldk_domain *domain = coll->domain;
@@ -93,7 +92,7 @@ static int take(struct pldk__coll *coll, const struct pld_cell *cells)
 
 	if (!coll->len)
 		return 0;
-	if (args->op != PLDK_EV_ALLREDUCE)
+	if (!coll->is_inline || args->op != PLDK_EV_ALLREDUCE)
 		return pldk__flat_take(coll);
 	for (uint32_t rank = 0; rank < domain->nranks; rank++)
 		sources[rank] = rank == domain->rank ? (const void *)coll->own : cells[rank].payload;
@@ -121,10 +120,13 @@ int pldk__small_run(struct pldk__coll *coll, const struct pldk__coll_args *args,
 	coll->call.err = 0;
 	coll->call.phase = 0;
 	coll->first = number;
-	coll->given = 1;
+	coll->given = 0;
 	coll->taken = 0;
 	coll->passed = 0;
 	coll->is_open = false;
+	if (!coll->is_inline)
+		pldk__flat_give(coll);
+	coll->given = 1;
 	domain->told = value;
 	domain->announced = number;
 	domain->ntold = domain->nranks - 1;

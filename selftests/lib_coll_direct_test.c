@@ -6,7 +6,7 @@
  */
 #include "pldk_test_case.h"
 
-#define LARGE (96u << 10) /* bytes; well above where buffers are asked for */
+#define LARGE (600u << 10) /* bytes; well above where buffers are asked for */
 #define FLOATS (LARGE / sizeof(float))
 
 /* A large case of an operation, at a place that differs from rank to rank. */
