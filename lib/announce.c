@@ -20,9 +20,11 @@
  * and all see all digests); nobody had announced more than n - 1 + L; values of a cell only grow, so skipped numbers
  * need nothing.
  *
- * Flat on purpose. A tree needs fewer stores, but then a rank waits for one that waits for one that died, and neither
- * the death nor the disagreement nor who is late can be told by looking at one's own cells. The cost is D cells for
- * each ordered pair of ranks and P - 1 stores a number.
+ * This file is flat: every rank tells all others. P - 1 stores and loads a number, all under way at once, and one look
+ * at the own cells says who is late, who died and who disagrees. More than 8 ranks, none of them far, announce in
+ * rounds instead (announce_rounds.c), a store and a load for each doubling of the ranks, and come back to this whenever
+ * something is unusual: what is said here of errors, deaths and interruptions is true of them, too. Either way there
+ * are D cells for each ordered pair of ranks.
  */
 #include "announce.h"
 
@@ -53,7 +55,7 @@ int pldk__rendezvous_open(struct pldk_domain *domain)
 	domain->epoch_preds = calloc(domain->nranks, sizeof(struct pldk__pred));
 	if (!domain->epoch_preds)
 		return pldk__fail(-ENOMEM, "rank %u: init: no memory", domain->rank);
-	return 0;
+	return pldk__rounds_open(domain);
 }
 
 /**
@@ -61,6 +63,8 @@ int pldk__rendezvous_open(struct pldk_domain *domain)
  */
 void pldk__rendezvous_close(struct pldk_domain *domain)
 {
+	if (domain->nrounds && pldk__is_open(domain))
+		pldk__rounds_leave(domain);
 	if (domain->epochs)
 		domain->ops->close(domain->pd, domain->epochs);
 	if (domain->control)
@@ -68,6 +72,7 @@ void pldk__rendezvous_close(struct pldk_domain *domain)
 	domain->epochs = NULL;
 	domain->control = NULL;
 	free(domain->epoch_preds);
+	free(domain->rounds);
 }
 
 /**
@@ -135,6 +140,11 @@ void pldk__announce(struct pldk_domain *domain, const struct pldk__call *call, i
 	domain->told = (int64_t)(number << PLDK__DIGEST_BITS);
 	if (pldk__likely(!call->err))
 		domain->told |= pldk__digest_at(digest, call->phase);
+	if (pldk__unlikely(domain->nrounds)) {
+		pldk__rounds_announce(domain, call, payload);
+		pldk__coll_stamp(domain);
+		return;
+	}
 	pldk__ledger_write(domain, number, call);
 	domain->announced = number;
 	domain->ntold = 0;
@@ -174,6 +184,7 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 	int64_t expected = (int64_t)(number << PLDK__DIGEST_BITS);
 	int64_t mine = expected | (call->err ? 0 : pldk__digest_at(digest, call->phase));
 	uint32_t npeers = domain->nranks - 1;
+	uint32_t peer;
 	int64_t value;
 
 	if (domain->heard_of != number) {
@@ -181,16 +192,17 @@ int pldk__arrived(struct pldk_domain *domain, const struct pldk__call *call, int
 		domain->heard = 0;
 		domain->heard_differs = call->err != 0;
 	}
-	if (pldk__unlikely(is_telling(domain)))
+	if (pldk__unlikely(is_telling(domain)) && !(domain->nrounds && pldk__rounds_pass(domain, number, mine)))
 		return PLDK__AGAIN;
 	for (; domain->heard < npeers; domain->heard++) {
-		value = pldk__load_acquire(
-			&pldk__epoch_cell(domain, domain->rank, number, peer_at(domain, domain->heard))->value);
+		peer = peer_at(domain, domain->heard);
+		value = pldk__load_acquire(&pldk__epoch_cell(domain, domain->rank, number, peer)->value);
 		if (pldk__likely(value == mine))
 			continue;
-		if (value < expected)
+		if (value < expected && !(domain->nrounds && pldk__has_announced(domain, peer, number)))
 			return PLDK__AGAIN;
-		domain->heard_differs = true;
+		if (value != (mine | PLDK__TOLD_ALL))
+			domain->heard_differs = true;
 	}
 	pldk__wake_all(domain);
 	if (domain->met < number)
@@ -213,8 +225,13 @@ bool pldk__arrive_look(struct pldk_domain *domain)
 	int64_t expected = (int64_t)(domain->heard_of << PLDK__DIGEST_BITS);
 	uint32_t turn;
 
-	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns || is_telling(domain)))
+	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns))
 		return false;
+	if (pldk__unlikely(is_telling(domain))) {
+		if (!domain->nrounds)
+			return false;
+		cell = pldk__rounds_cell(domain);
+	}
 	for (turn = 1; turn <= PLDK__LOOKS; turn++) {
 		if (pldk__load_relaxed(&cell->value) >= expected)
 			return true;
@@ -231,6 +248,8 @@ bool pldk__arrive_look(struct pldk_domain *domain)
  */
 bool pldk__arrive_rests(struct pldk_domain *domain)
 {
+	if (pldk__unlikely(domain->nrounds))
+		pldk__rounds_leave(domain);
 	pldk__wake_all(domain);
 	return !is_telling(domain);
 }
@@ -250,17 +269,26 @@ int pldk__arrive_wait(struct pldk_domain *domain, struct pldk__thread *thread, c
 		.site = call->site,
 	};
 	uint32_t i;
-	int ret = is_telling(domain) ? tell(domain, NULL, deadline_ns) : 0;
+	int ret = 0;
 
+	if (pldk__unlikely(is_telling(domain))) {
+		if (domain->nrounds)
+			return pldk__rounds_wait(domain, thread, call, deadline_ns);
+		ret = tell(domain, NULL, deadline_ns);
+	}
 	if (ret) {
 		pldk__wake_all(domain); /* near ones, who were told */
 		return pldk__fail_prefix(ret, "rank %u: %s: ", domain->rank, pldk_event_name(call->op));
 	}
 	nwakes = domain->nwakes;
 	for (i = domain->heard; i < domain->nranks - 1; i++) {
-		struct pldk__pred *pred = &wait.preds[wait.npreds++];
+		const uint32_t peer = peer_at(domain, i);
+		struct pldk__pred *pred;
 
-		pred->from = peer_at(domain, i);
+		if (domain->nrounds && pldk__has_announced(domain, peer, number))
+			continue;
+		pred = &wait.preds[wait.npreds++];
+		pred->from = peer;
 		pred->map = domain->epochs;
 		pred->cell = pldk__epoch_index(domain, number, pred->from);
 		pred->cmp = PLD_CMP_GE;

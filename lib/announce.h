@@ -9,7 +9,9 @@
 #include "internal.h"
 
 #define PLDK__DIGEST_BITS 16
-#define PLDK__DIGEST_MASK ((INT64_C(1) << PLDK__DIGEST_BITS) - 1)
+/* The top one: who says so has told everybody, and speaks of nobody but itself (announce_rounds.c). */
+#define PLDK__TOLD_ALL (INT64_C(1) << (PLDK__DIGEST_BITS - 1))
+#define PLDK__DIGEST_MASK (PLDK__TOLD_ALL - 1)
 #define PLDK__AGAIN 1	  /* not yet: wait and ask again */
 #define PLDK__LOOK 4u	  /* most announcements of one call that are under way */
 #define PLDK__LOOKS 256u  /* at a cell that is not there yet, before the machinery of a wait: about a microsecond */
@@ -187,7 +189,7 @@ static inline bool pldk__is_open(const struct pldk_domain *domain)
 /**
  * struct pldk__payload - bytes that travel in the cells of an announcement
  * @len: at most PLDK__INLINE
- * @stride: rank r gets those at data + r * stride
+ * @stride: rank r gets those at data + r * stride; 0 where there are rounds
  */
 struct pldk__payload {
 	const void *data;
@@ -235,6 +237,22 @@ static inline struct pld_cell *pldk__epoch_cell(const struct pldk_domain *domain
 	return pldk__cell_at(domain->epochs, at, pldk__epoch_index(domain, number, from));
 }
 
+/* What a rank brought with a number that has arrived, if its payload was the same for all. Not where is_spread. */
+static inline const void *pldk__payload_of(const struct pldk_domain *domain, uint32_t rank, uint64_t number)
+{
+	return pldk__epoch_cell(domain, domain->nrounds ? rank : domain->rank, number, rank)->payload;
+}
+
+/* announce_rounds.c: for domains that have rounds, from announce.c */
+int pldk__rounds_open(struct pldk_domain *domain);
+void pldk__rounds_announce(struct pldk_domain *domain, const struct pldk__call *call,
+			   const struct pldk__payload *payload);
+bool pldk__rounds_pass(struct pldk_domain *domain, uint64_t number, int64_t mine);
+const struct pld_cell *pldk__rounds_cell(const struct pldk_domain *domain);
+void pldk__rounds_leave(struct pldk_domain *domain);
+int pldk__rounds_wait(struct pldk_domain *domain, struct pldk__thread *thread, const struct pldk__call *call,
+		      uint64_t deadline_ns);
+
 int64_t pldk__call_digest(const struct pldk__call *call);
 /* Of a phase of the call; never 0, which says "I failed". */
 static inline int64_t pldk__digest_at(int64_t digest, uint32_t phase)
@@ -246,6 +264,8 @@ static inline int64_t pldk__digest_at(int64_t digest, uint32_t phase)
 bool pldk__call_is_full(const struct pldk__call *call);
 bool pldk__call_same(const struct pldk__call *a, const struct pldk__call *b);
 void pldk__ledger_write(struct pldk_domain *domain, uint64_t number, const struct pldk__call *call);
+/* Is it in its ledger? Only of near ranks. True is an acquire of what it did before. */
+bool pldk__has_announced(const struct pldk_domain *domain, uint32_t rank, uint64_t number);
 const struct pldk__call *pldk__ledger_call(const struct pldk_domain *domain, uint64_t number);
 int pldk__ledger_compare(struct pldk_domain *domain, const struct pldk__call *call, uint64_t number);
 /* Make the cells and ledgers of a domain that was just joined; free what pldk__rendezvous_open() allocated. */

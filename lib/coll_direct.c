@@ -151,7 +151,7 @@ static void read_places(const struct pldk__coll *coll, struct places *all)
 	const struct pldk_domain *domain = coll->domain;
 
 	for (uint32_t r = 0; r < domain->nranks; r++)
-		memcpy(&all[r], pldk__epoch_cell(domain, domain->rank, coll->first, r)->payload, sizeof(all[r]));
+		memcpy(&all[r], pldk__payload_of(domain, r, coll->first), sizeof(all[r]));
 	memcpy(&all[domain->rank], coll->own, sizeof(all[0]));
 }
 

@@ -132,7 +132,7 @@ static const void *inline_part(const struct pldk__coll *coll, uint32_t rank)
 
 	if (rank == domain->rank)
 		return coll->own;
-	return pldk__epoch_cell(domain, domain->rank, coll->first, rank)->payload;
+	return pldk__payload_of(domain, rank, coll->first);
 }
 
 /* Pointers to what the first ranks put for this one into the chunk. */

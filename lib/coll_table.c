@@ -123,7 +123,8 @@ static void choose_staged(struct pldk__coll *coll)
 		pldk__ring_plan(coll, slot_bytes, coll->look);
 		return;
 	}
-	coll->is_inline = coll->len <= PLDK__INLINE && !coll->domain->is_spread && !coll->args.send_counts;
+	coll->is_inline = coll->len <= PLDK__INLINE && !coll->domain->is_spread && !coll->args.send_counts &&
+			  !(coll->domain->nrounds && coll->rule->has_in_rows);
 	most = slot_bytes;
 	if (coll->look > 1 && bytes > (32u << 10))
 		most = bytes <= (256u << 10) ? 32u << 10 : 64u << 10;

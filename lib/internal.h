@@ -419,6 +419,9 @@ struct pldk_domain {
 	uint64_t heard_of;  /* pldk__arrived() looks at this number */
 	uint32_t heard;	    /* ... and has seen so many peers */
 	bool heard_differs; /* ... of which one said something else */
+	uint32_t round;	    /* where the announced number stands in the list of rounds */
+	uint32_t nrounds;   /* its length; 0: every rank tells all. The same on all ranks */
+	struct pldk__round *rounds;
 	uint32_t depth;	    /* cells for each ordered pair of ranks */
 	uint32_t nwakes;
 	struct pldk__wake wakes[PLDK__WAKES]; /* sleepers that announcements have seen and nobody woke yet */

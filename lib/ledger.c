@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The call ledgers: what every rank says it is doing, its 16 bit digest, and the sentence when the ranks disagree.
+ * The call ledgers: what every rank says it is doing, its 15 bit digest, and the sentence when the ranks disagree.
  *
  * An announcement (announce.c) carries a digest. If all digests of a number are equal, that was all. If not, every rank
  * sees it (each sees all digests), reads the call ledgers of all and comes to the same answer. A ledger is written
- * before the announcement and kept for PLDK__CALLS numbers, far more than ranks can be apart. 16 bits of digest can
- * hide a difference once in 65,535 mistakes; windows, joins and subsets are compared in full.
+ * before the announcement and kept for PLDK__CALLS numbers, far more than ranks can be apart. 15 bits of digest can
+ * hide a difference once in 32,767 mistakes; windows, joins and subsets are compared in full.
  */
 #include "announce.h"
 
@@ -55,9 +55,9 @@ static const struct call_kind *kind_of(uint32_t op)
 }
 
 /**
- * pldk__call_digest() - 16 bits that differ, most likely, if anything that must be equal differs
+ * pldk__call_digest() - bits that differ, most likely, if anything that must be equal differs
  *
- * Of the call without its phase: pldk__digest_at() adds that. The multiplications do not wait for each other.
+ * Of the call without its phase: pldk__digest_at() adds that, and keeps 15 of them. The multiplications do not wait for each other.
  */
 int64_t pldk__call_digest(const struct pldk__call *call)
 {
@@ -114,6 +114,16 @@ void pldk__ledger_write(struct pldk_domain *domain, uint64_t number, const struc
 	if (pldk__unlikely(call->err))
 		snprintf(entry->text, sizeof(entry->text), "%s", pldk_last_error());
 	pldk__store_release(&entry->seq, number);
+}
+
+/**
+ * pldk__has_announced() - has a near rank written a number into its ledger? See announce.h
+ */
+bool pldk__has_announced(const struct pldk_domain *domain, uint32_t rank, uint64_t number)
+{
+	const struct pldk__control *control = (const void *)pldk__slab(domain->control, rank);
+
+	return pldk__load_seq(&control->calls[number % PLDK__CALLS].seq) >= number;
 }
 
 /**

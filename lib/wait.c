@@ -12,7 +12,7 @@
  * bounded in time, not in number, and stops when one yield took more than 200 us: then a stranger has the CPU, and
  * giving it away again and again would cost milliseconds.
  */
-#include "internal.h"
+#include "announce.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -455,6 +455,18 @@ static void explain_pred(struct pldk__text *text, struct pldk_domain *domain, co
 		pldk__text_add(text, "; each SET replaces the one before: use PLDK_NOTIFY_ADD where several notifies count");
 }
 
+/* Where announcements go in rounds, a cell tells of many ranks: who is late is in the ledgers. */
+static uint32_t late_in_rounds(const struct pldk_domain *domain, uint64_t number, uint8_t *named)
+{
+	uint32_t nlate = 0;
+
+	for (uint32_t rank = 0; rank < domain->nranks; rank++) {
+		named[rank] = rank != domain->rank && !pldk__has_announced(domain, rank, number);
+		nlate += named[rank];
+	}
+	return nlate;
+}
+
 /* Name the ranks that the missing predicates wait for, as far as they are known. */
 static void explain_late(struct pldk__text *text, struct pldk_domain *domain, const struct pldk__wait *wait)
 {
@@ -465,7 +477,9 @@ static void explain_late(struct pldk__text *text, struct pldk_domain *domain, co
 	uint32_t rank;
 	uint32_t i;
 
-	for (i = 0; i < wait->npreds; i++) {
+	if (is_rendezvous && domain->nrounds)
+		nlate = late_in_rounds(domain, (uint64_t)wait->preds[0].expected >> PLDK__DIGEST_BITS, named);
+	for (i = nlate ? wait->npreds : 0; i < wait->npreds; i++) {
 		rank = pld_cmp_holds(wait->preds[i].seen, wait->preds[i].cmp, wait->preds[i].expected) ?
 			       PLD_RANK_ANY :
 			       awaited_rank(domain, &wait->preds[i]);
