@@ -45,8 +45,10 @@ struct pldk__colls *pldk__colls_of(struct pldk_domain *domain)
 		pldk__fail(-ENOMEM, "rank %u: no memory for the state of its collectives", domain->rank);
 		return NULL;
 	}
-	colls->coll.domain = domain;
-	colls->coll.colls = colls;
+	for (uint32_t i = 0; i < PLDK__PLANS; i++) {
+		colls->blocking[i].domain = domain;
+		colls->blocking[i].colls = colls;
+	}
 	data->colls = colls;
 	return colls;
 }
@@ -114,6 +116,18 @@ static bool is_alike(const struct pldk__coll_args *a, const struct pldk__coll_ar
 {
 	return a->op == b->op && a->count == b->count && a->dtype == b->dtype && a->reduce == b->reduce &&
 	       a->mode == b->mode && a->root == b->root && a->signal == b->signal;
+}
+
+/*
+ * The object of a call that blocks: always the same for the same numbers, so that it finds what was planned for them,
+ * or that it was interrupted.
+ */
+static inline struct pldk__coll *object_of(struct pldk__colls *colls, const struct pldk__coll_args *args)
+{
+	const uint64_t hash = (args->op + 64 * (uint64_t)(uint32_t)args->root + ((uint64_t)args->count << 16)) *
+			      UINT64_C(0x9e3779b97f4a7c15);
+
+	return &colls->blocking[hash >> 60 & (PLDK__PLANS - 1)];
 }
 
 /* Is this the call that was interrupted? */
@@ -297,7 +311,7 @@ static int run(struct pldk_domain *domain, struct pldk__thread *thread, struct p
 
 	if (pldk__unlikely(!colls))
 		return -ENOMEM;
-	coll = &colls->coll;
+	coll = object_of(colls, args);
 	coll->thread = thread;
 	coll->timeout_ns = timeout_ns;
 	coll->deadline_ns = 0;
@@ -333,12 +347,13 @@ static inline bool run_small(struct pldk_domain *domain, struct pldk__thread *th
 
 	if (pldk__unlikely(!colls))
 		return false;
-	coll = &colls->coll;
+	coll = object_of(colls, user);
 	if (!coll->is_planned || !coll->is_small || !is_alike(&coll->args, user) ||
 	    pldk__unlikely(domain->nstarted || pldk__is_open(domain) || domain->nwakes || colls->failed))
 		return false;
 	rows_len = coll->len * domain->nranks;
-	if (rows_len && pldk__unlikely(!pldk__coll_is_plain(user, rows_len, rows_len))) {
+	if (rows_len && !pldk__coll_is_plain(user, rows_len, rows_len) &&
+	    !(coll->takes_one && user->input == user->output && (uintptr_t)user->input > (uintptr_t)PLDK_IN_PLACE)) {
 		args = *user;
 		user = &args;
 		if (pldk__coll_check_buffers(domain, &args, coll->len))

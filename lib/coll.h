@@ -25,6 +25,7 @@
 #include <pldk/coll_on.h>
 #include <pldk/coll_start.h>
 
+#define PLDK__PLANS 16u /* a power of 2: more than the loops of most programs have collectives */
 #define PLDK__BLOCK (32u << 10) /* what is combined and brought to another rank at a time: it stays in the cache */
 
 /**
@@ -80,7 +81,7 @@ struct pldk__coll_rule {
 };
 
 /**
- * struct pldk__coll - a collective of a domain on this rank: the newest that blocks, or one that was started
+ * struct pldk__coll - a collective of a domain on this rank: one that blocks, or one that was started
  * @call, @digest: what all ranks must say alike; call.phase counts the announcements
  * @rule: of its operation
  * @step: of its algorithm
@@ -96,6 +97,7 @@ struct pldk__coll_rule {
  * @credited: how many peers have a credit of this call
  * @is_planned: rule, len, elem_size, digest and what the table chose hold for the next call with the same numbers
  * @is_small: and one that is planned may go the short way (coll_small.c)
+ * @takes_one: ... if input and output are one buffer, too
  * @gives: this rank has something to put into the cells
  * @is_inline: the data travels in the cells
  * @own: what this rank announced in the cells
@@ -131,6 +133,7 @@ struct pldk__coll {
 	uint32_t passed;
 	bool is_planned;
 	bool is_small;
+	bool takes_one;
 	bool gives;
 	bool is_inline;
 	bool is_open;
@@ -149,7 +152,7 @@ struct pldk__coll {
 
 /**
  * struct pldk__colls - the collectives of a domain
- * @coll: the newest that blocks
+ * @blocking: those that block: the newest, and what was planned for earlier ones with other numbers
  * @started: room for PLDK_COLL_STARTED_MAX, made by the first that is started
  * @room: atomic; bit i: started[i] is free
  * @first, @last: those that are not over, in order
@@ -163,7 +166,7 @@ struct pldk__coll {
  * @block: for a piece of a result on its way to its owner
  */
 struct pldk__colls {
-	struct pldk__coll coll;
+	struct pldk__coll blocking[PLDK__PLANS];
 	struct pldk__coll *started;
 	uint64_t room;
 	struct pldk__coll *first;
