@@ -12,7 +12,7 @@
  * whichever ranks are far.
  *
  * In place is safe: a chunk of the output is written after the same chunk of the input was given, and each rank reads
- * its own part too from what it gave.
+ * its own part too from what it gave. (Only the own row of an input with rows is given to nobody and read where it is.)
  *
  * all_to_all_v agrees on its counts first. Number 0 of the call carries each rank's send counts. Who finds that they
  * are not its receive counts fails in number 1 (all hear of it there); otherwise number 1 carries the first chunk. How
@@ -81,8 +81,17 @@ void pldk__flat_give(struct pldk__coll *coll)
 		return;
 	}
 	for (r = 0; r < nranks; r++)
-		pldk__copy(slot + r * coll->chunk, (const char *)args->input + r * coll->len + at,
-			   chunk_len(coll, at, has_counts(coll) ? args->send_counts[r] : args->count));
+		if (r != coll->domain->rank)
+			pldk__copy(slot + r * coll->chunk, (const char *)args->input + r * coll->len + at,
+				   chunk_len(coll, at, has_counts(coll) ? args->send_counts[r] : args->count));
+}
+
+/* Where the own row of the input is, which nobody else wants: it does not go through the slot. NULL: there is none. */
+static const char *own_row(const struct pldk__coll *coll, uint64_t at)
+{
+	if (coll->is_inline || !coll->rule->has_in_rows)
+		return NULL;
+	return (const char *)coll->args.input + coll->domain->rank * coll->len + at;
 }
 
 /* All send counts are here: are they what this rank wants to receive, and how many chunks do they make? */
@@ -138,18 +147,30 @@ static const void *inline_part(const struct pldk__coll *coll, uint32_t rank)
 /* Pointers to what the first ranks put for this one into the chunk. */
 static int view(struct pldk__coll *coll, uint32_t nranks, uint64_t piece, uint64_t len)
 {
+	const char *own = own_row(coll, chunk_at(coll, coll->taken));
 	uint32_t r;
+	int ret;
 
-	if (!coll->is_inline)
-		return pldk__slot_view(coll, nranks, coll->first + coll->taken, piece, len);
-	for (r = 0; r < nranks; r++)
-		coll->colls->sources[r] = inline_part(coll, r);
-	return 0;
+	if (coll->is_inline) {
+		for (r = 0; r < nranks; r++)
+			coll->colls->sources[r] = inline_part(coll, r);
+		return 0;
+	}
+	ret = pldk__slot_view(coll, nranks, coll->first + coll->taken, piece, len);
+	if (!ret && own)
+		coll->colls->sources[coll->domain->rank] = own;
+	return ret;
 }
 
 /* Copy what one rank put for this one into the chunk. */
 static int copy(struct pldk__coll *coll, uint32_t rank, uint64_t piece, char *to, uint64_t len)
 {
+	const char *own = rank == coll->domain->rank ? own_row(coll, chunk_at(coll, coll->taken)) : NULL;
+
+	if (own) {
+		pldk__copy(to, own, len);
+		return 0;
+	}
 	if (!coll->is_inline)
 		return pldk__slot_take(coll, rank, coll->first + coll->taken, piece, to, len);
 	memcpy(to, inline_part(coll, rank), len);
