@@ -135,6 +135,9 @@ int pldk__small_run(struct pldk__coll *coll, const struct pldk__coll_args *args,
 	domain->seq = number;
 	pldk__ledger_write(domain, number, &coll->call);
 	tell(coll, number, value);
+	/* Lines travel while the counter is read. */
+	for (uint32_t rank = 0; rank < domain->nranks; rank++)
+		__builtin_prefetch(&cells[rank]);
 	pldk__coll_stamp(domain);
 	if (pldk__unlikely(domain->nwakes || domain->shares_cpu || !domain->spin_ns) || !look(domain, cells, value))
 		return pldk__coll_drive(coll, false);
