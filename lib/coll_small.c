@@ -20,12 +20,14 @@
  */
 void pldk__small_plan(struct pldk__coll *coll)
 {
+	const struct pldk__coll_rule *rule = coll->rule;
 	const struct pldk_domain *domain = coll->domain;
 
-	coll->is_small = coll->step == pldk__flat_step && coll->chunks == 1 && !domain->is_spread && domain->nranks > 1 &&
-			 domain->nranks <= RANKS_MAX && !coll->args.signal && !pldk__call_is_full(&coll->call);
+	coll->is_small = coll->step == pldk__flat_step && coll->chunks == 1 && !domain->is_spread &&
+			 domain->nranks > 1 && domain->nranks <= RANKS_MAX && !coll->args.signal &&
+			 !pldk__call_is_full(&coll->call);
 	coll->takes_one = coll->args.op == PLDK_EV_BROADCAST ||
-			  (coll->rule->in_place == PLDK__COLL_ALL && !coll->rule->has_in_rows && !coll->rule->has_out_rows);
+			  (rule->in_place == PLDK__COLL_ALL && !rule->has_in_rows && !rule->has_out_rows);
 	coll->gives = coll->is_inline && coll->len && pldk__coll_is(domain, coll->args.root, coll->rule->reads);
 }
 

@@ -57,7 +57,8 @@ static const struct call_kind *kind_of(uint32_t op)
 /**
  * pldk__call_digest() - bits that differ, most likely, if anything that must be equal differs
  *
- * Of the call without its phase: pldk__digest_at() adds that, and keeps 15 of them. The multiplications do not wait for each other.
+ * Of the call without its phase: pldk__digest_at() adds that, and keeps 15 of them. The multiplications do not wait for
+ * each other.
  */
 int64_t pldk__call_digest(const struct pldk__call *call)
 {
