@@ -59,7 +59,7 @@ PUBLIC_HEADERS := $(wildcard include/pldk/*.h)
 MAN_PAGES := $(wildcard lib/man/*.[1-8])
 man_dir = $(PREFIX)/share/man/man$(patsubst .%,%,$(suffix $(1)))
 
-.PHONY: all lib tools tutorials modules maybe-modules run load unload vm bench peers bench-peers install uninstall \
+.PHONY: all lib tools tutorials modules maybe-modules run load unload vm bench peers bench-peers bench-vm install uninstall \
 	clean help tests man FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -86,6 +86,7 @@ help:
 ## make vm                       a shell in a VM that has it loaded
 ## make bench                    latency and bandwidth of every operation, one JSON line each; build/bench/report.html
 ## make bench-peers              collectives against Open MPI and MPICH: PEERS=openmpi,mpich TIMEBOX=40 (minutes) FULL=1
+## make bench-vm                 in the VM: provider dev against shm, and collectives on dev against Open MPI
 ## make install | uninstall [DESTDIR=...] [PREFIX=/usr/local] [DKMSDIR=/usr/src, or empty for no module sources]
 ## make clean
 ## variables: O=build V=1 SAN=address|undefined|thread KMOD=0 WERROR=1 CC= CFLAGS= KDIR= KVER=
@@ -250,6 +251,12 @@ bench-peers:
 	$(Q)tools/bench-peers --compare $(PEERS) --timebox $(TIMEBOX) $(if $(FULL),--full) --build $(O) \
 		--pldbench $(BIN)/tools/pldbench
 	$(Q)$(bench_report)
+
+# /dev/pld is in the VM only; figures of an emulated CPU compare with each other and with nothing else.
+bench-vm:
+	$(Q)$(MAKE) --no-print-directory lib tools peers >&2
+	$(Q)tools/vm/run --timeout 3600 -- sh -c 'tools/bench-providers; code=$$?; tools/bench-peers --compare openmpi \
+		--provider dev --ranks 2 --bytes 8,4K,64K,1M --launches 5 --timebox 15 --state /tmp/peers.jsonl; exit $$code'
 
 # ----------------------------------------------------------------------
 # Installing. One list of SOURCE:DIRECTORY:NAME:MODE for both directions.
