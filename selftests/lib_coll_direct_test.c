@@ -8,6 +8,7 @@
 
 #define LARGE (600u << 10) /* bytes; well above where buffers are asked for */
 #define FLOATS (LARGE / sizeof(float))
+#define HUGE (3u << 20)	      /* what the root of a broadcast to one other helps with */
 
 /* A large case of an operation, at a place that differs from rank to rank. */
 static void draw(struct plan *plan, uint64_t seed, int size)
@@ -24,6 +25,8 @@ static void draw(struct plan *plan, uint64_t seed, int size)
 	width = pldk_dtype_size(plan->dtype);
 	rows = has_in_rows(plan->op) || has_out_rows(plan->op) ? (size_t)size : 1;
 	plan->count = (LARGE + x / 128 % LARGE) / rows / width;
+	if (plan->op == BROADCAST && x >> 50 & 1)
+		plan->count = HUGE / width;
 	plan->root = (int)(x / 1024 % (uint64_t)size);
 	plan->in_place = x >> 44 & 1;
 	plan->placement = x >> 45 & 3 ? 1 : 2;
@@ -113,7 +116,7 @@ RANK(result_where_only_the_owner_writes)
 
 	(void)arg;
 	options.flags = PLDK_WINDOW_OWNER_WRITES;
-	ASSERT_OK(pldk_window_create(world, LARGE, &options, &out));
+	ASSERT_OK(pldk_window_create(world, HUGE, &options, &out));
 	output = pldk_window_base(out);
 	for (size_t i = 0; i < FLOATS; i++)
 		input[i] = 1;
@@ -121,10 +124,10 @@ RANK(result_where_only_the_owner_writes)
 	for (size_t i = 0; i < FLOATS; i++)
 		ASSERT_EQ((float)size, output[i]);
 	for (int root = 0; root < size; root++) {
-		for (size_t i = 0; i < FLOATS; i++)
+		for (size_t i = 0; i < HUGE / sizeof(float); i++)
 			output[i] = (float)(rank + 5);
-		ASSERT_OK(pldk_broadcast(world, output, FLOATS, PLDK_FP32, root, PT_LONG));
-		for (size_t i = 0; i < FLOATS; i++)
+		ASSERT_OK(pldk_broadcast(world, output, HUGE / sizeof(float), PLDK_FP32, root, PT_LONG));
+		for (size_t i = 0; i < HUGE / sizeof(float); i++)
 			ASSERT_EQ((float)(root + 5), output[i]);
 	}
 }
