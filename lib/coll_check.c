@@ -39,7 +39,36 @@ const struct pldk__coll_rule *pldk__coll_rule(uint32_t op)
 	return op < PLDK__ARRAY_SIZE(rules) && (rules[op].kind || op == PLDK_EV_BARRIER) ? &rules[op] : NULL;
 }
 
-/* Element type, operation, root and size. */
+/* Does the operation exist in this mode, for this type and reduction? What it has no use for is not looked at. */
+static int check_kind(const struct pldk__coll_rule *rule, const struct pldk__coll_args *args)
+{
+	const char *op = pldk_event_name(args->op);
+
+	if (args->op == PLDK_EV_ALLREDUCE && args->mode > PLDK_MODE_AUTO)
+		return pldk__fail(-EINVAL, "%s: mode is %d: one of enum pldk_mode", op, (int)args->mode);
+	if (rule->has_reduce && args->reduce > PLDK_PROD)
+		return pldk__fail(-EINVAL, "%s: op is %d: one of PLDK_SUM, PLDK_MAX, PLDK_MIN, PLDK_PROD", op, (int)args->reduce);
+	return rule->kind == PLDK__COLL_NOTHING ? 0 : pldk__check_dtype(args->dtype, op);
+}
+
+/**
+ * pldk_coll_supported() - see coll.h
+ */
+int pldk_coll_supported(enum pldk_event_op op, enum pldk_mode mode, enum pldk_dtype dtype, enum pldk_reduce_op reduce)
+{
+	const struct pldk__coll_rule *rule = pldk__coll_rule((uint32_t)op);
+	const struct pldk__coll_args args = {
+		.op = (uint32_t)op,
+		.mode = (uint32_t)mode,
+		.dtype = (uint32_t)dtype,
+		.reduce = (uint32_t)reduce,
+	};
+
+	return rule ? check_kind(rule, &args) :
+		      pldk__fail(-EINVAL, "coll_supported: op %d is no collective", (int)op);
+}
+
+/* Kind, root and size. */
 static int check_numbers(const struct pldk_domain *domain, const struct pldk__coll_rule *rule,
 			 const struct pldk__coll_args *args, uint64_t *out_len, uint32_t *out_elem_size)
 {
@@ -48,11 +77,7 @@ static int check_numbers(const struct pldk_domain *domain, const struct pldk__co
 	uint64_t all;
 	int ret;
 
-	if (args->op == PLDK_EV_ALLREDUCE && args->mode > PLDK_MODE_AUTO)
-		return pldk__fail(-EINVAL, "%s: mode is %d: one of enum pldk_mode", op, (int)args->mode);
-	if (rule->has_reduce && args->reduce > PLDK_PROD)
-		return pldk__fail(-EINVAL, "%s: op is %d: one of PLDK_SUM, PLDK_MAX, PLDK_MIN, PLDK_PROD", op, (int)args->reduce);
-	ret = pldk__check_dtype(args->dtype, op);
+	ret = check_kind(rule, args);
 	if (ret)
 		return ret;
 	*out_elem_size = (uint32_t)pldk_dtype_size((enum pldk_dtype)args->dtype);

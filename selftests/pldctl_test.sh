@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
-# pldctl ps: jobs are seen from outside while they run, with the right numbers, and are gone when they are gone.
+# pldctl caps; pldctl ps: jobs are seen from outside while they run, with the right numbers, and are gone when they are gone.
 # Runs on the provider that PLDK_PROVIDER names.
 
 # shellcheck source-path=SCRIPTDIR
@@ -36,6 +36,13 @@ helps() { run 0 --help && has_printed '^  ps ' && run 0 ps --help && has_printed
 is "--help names the commands and their options" helps
 full() { "$tool" ps >/dev/full 2>"$err"; [ $? = 1 ] && one_line && says 'cannot write to stdout'; }
 is "fails when its list cannot be written" full
+
+# H18: what the calls accept is in lib_coll_field_test.c; this is that list, printed.
+caps() {
+	run 0 caps && has_printed '^allreduce +ring +BF16 sum max min prod$' && has_printed '^broadcast +- +INT8$' &&
+		has_printed '^barrier +- +-$' && [ "$(wc -l <"$out")" = 127 ]
+}
+is "lists the collectives that there are" caps
 
 start -q -n 4 "$helper" "2:sleep=$forever" init
 # K7: one rank does not reach init: which one?

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * pldctl - look at the worlds of this machine from outside.
- *
- * One command so far: ps. It reads what the kernel and the world files say, stops nobody and changes nothing.
+ * pldctl - look at the worlds of this machine from outside: it stops nobody and changes nothing.
  */
 #include "pldctl.h"
 
@@ -74,12 +72,43 @@ static int ps(int argc, char **argv)
 	return ret < 0 || options_flush("pldctl ps");
 }
 
+static const struct option_row caps_rows[] = {
+	{ 'h', "help", NULL, "this text" },
+};
+
+static int take_caps_option(int key, const char *value, void *context)
+{
+	(void)key;
+	(void)value;
+	(void)context;
+	printf("usage: pldctl caps\n"
+	       "Lists the collectives that there are: operation, mode, element type, reductions. What an operation has no\n"
+	       "use for is -.\n\n");
+	options_help(stdout, caps_rows, 1);
+	exit(0);
+}
+
+static int caps(int argc, char **argv)
+{
+	int first = options_parse("pldctl caps", caps_rows, 1, argc, argv, take_caps_option, NULL);
+
+	if (first < 0)
+		return USAGE_ERROR;
+	if (first < argc) {
+		options_usage("pldctl caps", "unknown argument '%s'", argv[first]);
+		return USAGE_ERROR;
+	}
+	pldctl_caps();
+	return options_flush("pldctl caps");
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
 	{ "ps", ps, "list domains, ranks, windows and waiters" },
+	{ "caps", caps, "list the collectives that there are" },
 };
 
 /* What may stand in place of a command. */

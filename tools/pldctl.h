@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* pldctl's parts: pldctl.c (commands), pldctl_scan.c (finding worlds), pldctl_ps.c (the list as text and as JSON). */
+/*
+ * pldctl's parts: pldctl.c (commands), pldctl_scan.c (finding worlds), pldctl_ps.c (the list as text and as JSON),
+ * pldctl_caps.c (which collectives there are).
+ */
 #ifndef _PLDCTL_H
 #define _PLDCTL_H
 
@@ -32,5 +35,8 @@ void pldctl_ps_text(const struct world_list *list, const struct pldctl_ps_option
 
 /** pldctl_ps_json() - print the list as one JSON document. Return: 0 or a negative errno */
 int pldctl_ps_json(const struct world_list *list, const struct pldctl_ps_options *options, unsigned int hidden);
+
+/** pldctl_caps() - print which collectives there are */
+void pldctl_caps(void);
 
 #endif /* _PLDCTL_H */

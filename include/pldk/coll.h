@@ -34,6 +34,7 @@
 #ifndef _PLDK_COLL_H
 #define _PLDK_COLL_H
 
+#include <pldk/diag.h> /* enum pldk_event_op */
 #include <pldk/types.h>
 
 #ifdef __cplusplus
@@ -173,6 +174,17 @@ int pldk_exscan(struct pldk_domain *domain, const void *input, void *output, siz
 		enum pldk_reduce_op op, int64_t timeout_ns);
 int pldk_exscan_at(struct pldk_site *site, struct pldk_domain *domain, const void *input, void *output, size_t count,
 		   enum pldk_dtype dtype, enum pldk_reduce_op op, int64_t timeout_ns);
+
+/**
+ * pldk_coll_supported() - is there such a collective? Decided by the code that checks the calls
+ * @op: PLDK_EV_BARRIER, PLDK_EV_ALLREDUCE, ...
+ * @mode: of an allreduce; not looked at for others
+ * @dtype: not looked at for a barrier
+ * @reduce: of what combines; not looked at for others
+ *
+ * Needs no domain. Return: 0, or the errno that the call would have: -EINVAL.
+ */
+int pldk_coll_supported(enum pldk_event_op op, enum pldk_mode mode, enum pldk_dtype dtype, enum pldk_reduce_op reduce);
 
 #ifndef PLDK_NO_SITES
 #define pldk_barrier(...) pldk_barrier_at(PLDK_SITE(), __VA_ARGS__)
