@@ -8,7 +8,7 @@
 
 #define LARGE (600u << 10) /* bytes; well above where buffers are asked for */
 #define FLOATS (LARGE / sizeof(float))
-#define HUGE (3u << 20)	      /* what the root of a broadcast to one other helps with */
+#define HUGE (3u << 20)
 
 /* A large case of an operation, at a place that differs from rank to rank. */
 static void draw(struct plan *plan, uint64_t seed, int size)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A rank that does what it is told, for pldrun_test.sh and pldctl_test.sh: pldrun_helper STEP...
+ * A rank that does what it is told, for pldrun_test.sh, pldctl_test.sh and growth_test.sh: pldrun_helper STEP...
  *
  * Steps are carried out in turn; "2:STEP" is for rank 2 only. At the end the process exits with 0 and without
  * pldk_finalize(), unless that was a step.
  *
  *	init finalize           join and leave
  *	gather                  allgather with everybody; an error ends the process with code 1 and its sentence
+ *	barriers=N sums=N large-sums=N  so many barriers, allreduces of 8 bytes, of 4 MiB
  *	window=BYTES            create a data window
  *	signal                  create a signal window of one cell
  *	wait                    wait for ever until that cell is 42; an error as in gather. If all do, it is a deadlock
@@ -54,6 +55,24 @@ static void gather(void)
 	free(all);
 }
 
+static void sums(long times, size_t count)
+{
+	float *in = calloc(count, sizeof(*in)), *out = calloc(count, sizeof(*out));
+
+	if (!in || !out)
+		exit(1);
+	while (times-- > 0)
+		must(pldk_allreduce(world, in, out, count, PLDK_FP32, PLDK_SUM, PLDK_MODE_AUTO, PLDK_SEC(60)));
+	free(in);
+	free(out);
+}
+
+static void barriers(long times)
+{
+	while (times-- > 0)
+		must(pldk_barrier(world, PLDK_SEC(60)));
+}
+
 static void eat(void)
 {
 	for (;;) {
@@ -96,6 +115,12 @@ static int act(const char *step)
 		must(pldk_finalize(world));
 	else if (IS("gather"))
 		gather();
+	else if (IS("barriers"))
+		barriers(number);
+	else if (IS("sums"))
+		sums(number, 2);
+	else if (IS("large-sums"))
+		sums(number, (4u << 20) / sizeof(float));
 	else if (IS("window"))
 		must(pldk_window_create(world, (size_t)number, NULL, &window));
 	else if (IS("signal"))
