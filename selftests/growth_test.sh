@@ -91,7 +91,7 @@ at_most() {
 }
 
 is "barriers are counted" counted pldk_barrier_at barriers 20
-is "the instructions of a barrier grow like log2 P" at_most 0 barriers '1.5 * base * log(p) / log(8)'
+is "the instructions of a barrier grow like log2 P" at_most 0 barriers '1.2 * base * log(p) / log(8)'
 is "the cells that a barrier notifies are log2 P" at_most 1 barriers 'int(log(p) / log(2) + 0.999) + 0.5'
 is "small allreduces are counted" counted pldk_allreduce_at sums 20
 is "large allreduces are counted" counted pldk_allreduce_at large-sums 2

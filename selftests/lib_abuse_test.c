@@ -528,6 +528,7 @@ TEST(questions_take_anything)
 	}
 	EXPECT_EQ(0, pldk_set_timeout(PLDK_TIMEOUT_DEFAULT));
 	ABUSE(-EINVAL, pldk_coll_signal_shape((enum pldk_event_op)-1, PLDK_MODE_AUTO, 2, (int64_t *)out.data));
+	ABUSE(-EINVAL, pldk_coll_supported((enum pldk_event_op)-1, PLDK_MODE_AUTO, PLDK_FP32, PLDK_SUM));
 	EXPECT_NE(NULL, pldk_version());
 	EXPECT_NE(NULL, pldk_last_error());
 	EXPECT_EQ(0, pldk_finalize(NULL));
