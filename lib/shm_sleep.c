@@ -28,14 +28,15 @@
 #include "shm.h"
 
 /*
- * How often a sleeper looks at its peers. In the first second after the last ring of its bell a death is noticed within
- * 100 ms, and then explained soon, if its launcher can. Later, within half a second: many ranks that wait long must not
- * wake all the time. Who may be idle (F_IDLE) wakes less than once a second after two.
+ * How often a sleeper looks at its peers. In the first half second after the last ring of its bell a death is noticed
+ * within 100 ms, and then explained soon, if its launcher can. Later, within half a second: many ranks that wait long
+ * must not wake all the time (8 of them, 10 s: under 20 ms of CPU together). Who may be idle (F_IDLE) wakes less than
+ * once a second after two.
  */
 #define SLICE_NS UINT64_C(50000000)
 #define SLICE_SOON_NS UINT64_C(10000000)
-#define LONG_AFTER_NS UINT64_C(1000000000)
-#define SLICE_LONG_NS UINT64_C(400000000)
+#define LONG_AFTER_NS UINT64_C(500000000)
+#define SLICE_LONG_NS UINT64_C(450000000)
 #define IDLE_AFTER_NS UINT64_C(2000000000)
 #define SLICE_IDLE_NS UINT64_C(1100000000)
 
