@@ -68,7 +68,7 @@ static int mappings(void)
 	int n = 0;
 
 	while (maps && fgets(line, sizeof(line), maps))
-		n += strstr(line, "/dev/pld") || strstr(line, "memfd:");
+		n += strstr(line, "[pld-rank]") || strstr(line, "memfd:");
 	if (maps)
 		fclose(maps);
 	return n;
